@@ -1,0 +1,33 @@
+from glob import glob
+
+from setuptools import find_packages, setup
+
+package_name = 'edge_llm_ros'
+
+setup(
+    name=package_name,
+    version='0.1.0',
+    packages=find_packages(include=[package_name, package_name + '.*']),
+    package_data={package_name: ['py.typed']},
+    data_files=[
+        ('share/ament_index/resource_index/packages', ['resource/' + package_name]),
+        ('share/' + package_name, ['package.xml']),
+        ('share/' + package_name + '/launch', glob('launch/*.launch.py')),
+        ('share/' + package_name + '/config', glob('config/*.yaml')),
+    ],
+    install_requires=['setuptools'],
+    zip_safe=True,
+    maintainer='edge_llm_ros maintainers',
+    maintainer_email='maintainers@edge-llm-ros.org',
+    description='Plans goals given in plain language with a 4-bit model on the robot itself.',
+    license='Apache-2.0',
+    extras_require={'test': ['pytest']},
+    entry_points={
+        'console_scripts': [
+            'edge_llm = edge_llm_ros.cli.main:main',
+            'plan = edge_llm_ros.cli.plan:main',
+            'planner = edge_llm_ros.ros.planner_node:main',
+            'simulated_robot = edge_llm_ros.sim.robot_node:main',
+        ],
+    },
+)
