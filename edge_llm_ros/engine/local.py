@@ -1,0 +1,177 @@
+"""The engine in this process."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+import threading
+
+import numpy as np
+
+from edge_llm_ros.engine.decode import Evaluator, Generation, Lease
+from edge_llm_ros.engine.grammar import GrammarCompiler
+from edge_llm_ros.engine.kv_cache import common_prefix, KvCache, PREFIX
+from edge_llm_ros.engine.llama import LlamaModel
+from edge_llm_ros.engine.pace import Pace
+from edge_llm_ros.engine.sampler import Sampler
+from edge_llm_ros.flow.engine import (
+    Completion, EngineConfig, GenerateRequest, ModelInfo, PrefillProgress, Stop, TokenKind, TokensProgress)
+from edge_llm_ros.flow.errors import ContextFull, EngineError
+
+_WARM_UP = 'warm_up'
+
+
+class LocalEngine:
+    """
+    A loaded model with its KV cache, in this process.
+
+    :param config: how the model is loaded
+    :raises EngineError: if it cannot be loaded
+    """
+
+    def __init__(self, config: EngineConfig) -> None:
+        self._model = LlamaModel(config)
+        self._info = self._model.info()
+        special = self._info.special_tokens
+        end_ids = [token.id for token in special if token.kind is TokenKind.END]
+        self._sampler = Sampler(self._model.vocabulary, [token.id for token in special])
+        self._compiler = GrammarCompiler(
+            self._model.guidance_tokenizer(end_ids), self._model.vocabulary)
+        self._cache = KvCache(self._model, self._model.sequences, self._model.context_tokens)
+        self._evaluator = Evaluator(
+            self._model, self._cache, Pace(config.chunk_seconds, config.batch_tokens))
+        # Generated tokens that a session's last request left unevaluated: their position and ids.
+        self._deferred: dict[str, tuple[int, tuple[int, ...]]] = {}
+        self._busy = threading.Lock()
+        self._cancel_lock = threading.Lock()
+        self._canceled: set[str] = set()
+        self._running: str | None = None
+        self._closed = False
+
+    def info(self) -> ModelInfo:
+        """Return what the model says of itself."""
+        return self._info
+
+    def tokenize(self, text: str, special: bool) -> tuple[int, ...]:
+        """Return the tokens of a text; role tokens are recognised only if ``special``."""
+        return self._model.tokenize(text, special)
+
+    def detokenize(self, tokens: Sequence[int]) -> bytes:
+        """Return the bytes of tokens, special ones as their text."""
+        return self._model.detokenize(tokens)
+
+    def check_grammar(self, grammar: str) -> None:
+        """Compile a grammar and keep it; raises EngineError if it is not valid."""
+        self._compiler.matcher(grammar)
+
+    def warm_up(self, tokens: Sequence[int]) -> Iterator[PrefillProgress]:
+        """Evaluate the prefix and pin it, dropping every session; cancel('warm_up') ends it."""
+        with self._busy:
+            self._begin(_WARM_UP)
+            try:
+                self._cache.clear()
+                self._deferred.clear()
+                rest = list(tokens)
+                while rest:
+                    if self._is_canceled(_WARM_UP):
+                        raise EngineError('the warm-up was canceled.')
+                    chunk = rest[:self._evaluator.pace.chunk]
+                    if self._evaluator.evaluate(PREFIX, chunk, logits=False):
+                        del rest[:len(chunk)]
+                        yield PrefillProgress(len(tokens) - len(rest), len(tokens))
+            finally:
+                self._end(_WARM_UP)
+
+    def generate(self, request: GenerateRequest
+                 ) -> Iterator[PrefillProgress | TokensProgress | Completion]:
+        """Generate one call; the last event is the Completion."""
+        with self._busy:
+            self._begin(request.id)
+            try:
+                yield from self._generate(request)
+            finally:
+                self._end(request.id)
+
+    def _generate(self, request: GenerateRequest
+                  ) -> Iterator[PrefillProgress | TokensProgress | Completion]:
+        if len(request.tokens) + request.max_tokens > self._model.context_tokens:
+            raise ContextFull(
+                f'{len(request.tokens)} tokens and a call of up to {request.max_tokens} do not fit into '
+                f'context_tokens = {self._model.context_tokens}.')
+        matcher = self._compiler.matcher(request.grammar)
+        # The last token is evaluated again where all are resident: its logits are not kept.
+        sequence, length = self._cache.lease(
+            request.session, request.tokens, keep=len(request.tokens) - 1)
+        try:
+            generation = Generation(
+                request, Lease(sequence, length), self._take_deferred(request, length),
+                self._evaluator, self._model, matcher, self._sampler)
+            while True:
+                event = generation.step(self._is_canceled(request.id))
+                if isinstance(event, Completion) and event.stop is Stop.COMPLETE:
+                    self._leave_deferred(request, generation)
+                yield event
+                if isinstance(event, Completion):
+                    return
+        finally:
+            self._cache.release(sequence)
+
+    def _take_deferred(self, request: GenerateRequest, length: int) -> int:
+        """Return how many of the tokens to evaluate were generated, not given, and never evaluated."""
+        position, tokens = self._deferred.pop(request.session, (0, ()))
+        if position < length:
+            return 0
+        here = np.asarray(request.tokens[position:position + len(tokens)], np.int32)
+        return common_prefix(np.asarray(tokens, np.int32), here)
+
+    def _leave_deferred(self, request: GenerateRequest, generation: Generation) -> None:
+        tokens = generation.unevaluated
+        total = len(request.tokens) + generation.generated
+        self._deferred[request.session] = (total - len(tokens), tuple(tokens))
+
+    def _begin(self, request_id: str) -> None:
+        if self._closed:
+            raise EngineError('the engine is closed.')
+        with self._cancel_lock:
+            self._running = request_id
+            self._model.abort(request_id in self._canceled)
+
+    def _end(self, request_id: str) -> None:
+        with self._cancel_lock:
+            self._running = None
+            self._canceled.discard(request_id)
+            self._model.abort(False)
+
+    def _is_canceled(self, request_id: str) -> bool:
+        with self._cancel_lock:
+            return request_id in self._canceled
+
+    def cancel(self, request_id: str) -> None:
+        """End a request within one chunk or token; an id that is not running is remembered."""
+        with self._cancel_lock:
+            self._canceled.add(request_id)
+            if self._running == request_id:
+                self._model.abort(True)
+
+    def release(self, session: str) -> None:
+        """Forget a session; waits for a running request."""
+        with self._busy:
+            self._deferred.pop(session, None)
+            self._cache.forget(session)
+
+    def check_integrity(self) -> None:
+        """Account for every sequence and cell; raises AssertionError."""
+        self._cache.check_integrity()
+        for number in range(self._model.sequences):
+            assert self._model.sequence_length(number) == len(self._cache.tokens(number))
+
+    def close(self) -> None:
+        """Free the model and its memory, after ending a running request."""
+        with self._cancel_lock:
+            running = self._running
+        if running is not None:
+            self.cancel(running)
+        with self._busy:
+            if not self._closed:
+                self._closed = True
+                self._cache.clear()
+                self._model.close()

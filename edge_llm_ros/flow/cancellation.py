@@ -1,0 +1,74 @@
+"""How a running goal learns that it must end."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+import threading
+import time
+
+from edge_llm_ros.flow.result import Outcome
+
+
+class Cancellation:
+    """
+    A flag with a reason and a deadline, set from any thread, for one goal.
+
+    The first reason wins. A deadline that passes is a reason (TIMEOUT) like any other.
+
+    :param time_budget: seconds from now until TIMEOUT; None for no limit
+    """
+
+    def __init__(self, time_budget: float | None = None) -> None:
+        self._set = threading.Event()
+        self._lock = threading.Lock()
+        self._reason: Outcome | None = None
+        self._callbacks: list[Callable[[], None]] = []
+        self.deadline = float('inf') if time_budget is None else time.monotonic() + time_budget
+
+    def cancel(self, reason: Outcome) -> None:
+        """End the goal for a reason; later reasons are ignored."""
+        with self._lock:
+            if self._reason is not None:
+                return
+            self._reason = reason
+            callbacks = list(self._callbacks)
+        self._set.set()
+        for callback in callbacks:
+            callback()
+
+    @property
+    def reason(self) -> Outcome | None:
+        """Why the goal must end, or None while it may go on."""
+        if self._reason is None and time.monotonic() >= self.deadline:
+            self.cancel(Outcome.TIMEOUT)
+        return self._reason
+
+    def __bool__(self) -> bool:
+        return self.reason is not None
+
+    def wait(self, seconds: float) -> bool:
+        """
+        Sleep until the time is over or the goal must end.
+
+        :returns: True if the goal must end
+        """
+        self._set.wait(max(0.0, min(seconds, self.deadline - time.monotonic())))
+        return bool(self)
+
+    def on_cancel(self, callback: Callable[[], None]) -> Callable[[], None]:
+        """
+        Have a callback called once, from the thread that cancels; at once if that has happened.
+
+        :returns: a function that withdraws the callback
+        """
+        with self._lock:
+            if self._reason is None:
+                self._callbacks.append(callback)
+                return lambda: self._withdraw(callback)
+        callback()
+        return lambda: None
+
+    def _withdraw(self, callback: Callable[[], None]) -> None:
+        with self._lock:
+            if callback in self._callbacks:
+                self._callbacks.remove(callback)

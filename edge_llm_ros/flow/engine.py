@@ -1,0 +1,209 @@
+"""
+The engine's interface: tokens in, tokens out.
+
+Everything here is made of ints, floats, strings and frozen dataclasses of them, so that an engine can
+live in another process.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+import enum
+from typing import Protocol
+
+
+@dataclass(frozen=True)
+class EngineConfig:
+    """
+    How a model is loaded.
+
+    :param model_path: a GGUF file
+    :param context_tokens: KV cells for all sessions together
+    :param max_sessions: sessions kept in the KV cache beside the prefix
+    :param batch_tokens: tokens of one llama_decode at most
+    :param chunk_seconds: a prefill chunk adapts to take about this long
+    :param threads: for decode; 0 leaves cores to the robot by itself
+    :param batch_threads: for prefill; 0 for the same as threads
+    :param gpu_layers: layers put on the GPU; -1 for all
+    """
+
+    model_path: str
+    context_tokens: int = 8192
+    max_sessions: int = 8
+    batch_tokens: int = 512
+    chunk_seconds: float = 0.2
+    threads: int = 0
+    batch_threads: int = 0
+    gpu_layers: int = -1
+
+
+class TokenKind(enum.IntEnum):
+    """Why a token is not plain text."""
+
+    CONTROL = 1
+    USER_DEFINED = 2
+    END = 3
+
+
+@dataclass(frozen=True)
+class SpecialToken:
+    """A token that must never come out of data; END for every end-of-generation id."""
+
+    id: int
+    text: str
+    kind: TokenKind
+
+
+@dataclass(frozen=True)
+class ModelInfo:
+    """What a loaded model says of itself."""
+
+    path: str
+    name: str
+    architecture: str
+    description: str
+    size_bytes: int
+    context_tokens: int
+    trained_context_tokens: int
+    vocabulary: int
+    bos_id: int
+    bos_text: str
+    eos_text: str
+    chat_template: str
+    special_tokens: tuple[SpecialToken, ...] = field(repr=False)
+    gpu: bool = False
+    threads: int = 1
+
+
+@dataclass(frozen=True)
+class Sampling:
+    """How a token is chosen; temperature 0 is greedy. A limit of 0 (min_p, top_k) or 1 (top_p) is off."""
+
+    temperature: float = 0.0
+    top_k: int = 40
+    top_p: float = 0.95
+    min_p: float = 0.05
+    seed: int = 0
+
+
+@dataclass(frozen=True)
+class GenerateRequest:
+    """
+    A request for one call.
+
+    :param id: names the request for cancel()
+    :param session: names the sequence that holds this conversation
+    :param tokens: the whole conversation, from the prefix on
+    :param grammar: a Lark grammar of llguidance, from the first generated token to the end of turn
+    :param max_tokens: generated tokens at most
+    """
+
+    id: str
+    session: str
+    tokens: tuple[int, ...]
+    grammar: str
+    max_tokens: int
+    sampling: Sampling = Sampling()
+
+
+@dataclass(frozen=True)
+class PrefillProgress:
+    """A chunk of the prompt was evaluated; counts are of this request."""
+
+    evaluated: int
+    total: int
+
+
+@dataclass(frozen=True)
+class TokensProgress:
+    """Tokens were chosen or forced since the last event."""
+
+    tokens: tuple[int, ...]
+
+
+class Stop(enum.IntEnum):
+    """Why a generation ended."""
+
+    COMPLETE = 1
+    LENGTH = 2
+    CANCELED = 3
+
+
+SAMPLED, FORCED, DRAFTED = 'S', 'F', 'D'
+
+
+@dataclass(frozen=True)
+class Completion:
+    """
+    The end of a generation.
+
+    :param tokens: all that was generated, frame included
+    :param origins: a letter for each token: sampled (S), forced (F), an accepted guess (D)
+    :param cached: message tokens found in the KV cache
+    :param prefill: message tokens evaluated
+    :param first_token: seconds to the first token chosen from logits; to the end where none was
+    :param seconds: from the request to the last token
+    """
+
+    stop: Stop
+    tokens: tuple[int, ...]
+    origins: str
+    cached: int
+    prefill: int
+    decode_calls: int
+    first_token: float
+    seconds: float
+
+
+class Tokenizer(Protocol):
+    """Text to tokens and back."""
+
+    def tokenize(self, text: str, special: bool) -> tuple[int, ...]:
+        """Return the tokens of a text; role tokens are recognised only if ``special``."""
+
+    def detokenize(self, tokens: Sequence[int]) -> bytes:
+        """Return the bytes of tokens, special ones as their text."""
+
+
+class Engine(Tokenizer, Protocol):
+    """
+    A loaded model with its KV cache.
+
+    One request runs at a time. cancel() may come from any thread.
+    """
+
+    def info(self) -> ModelInfo:
+        """Return what the model says of itself."""
+
+    def warm_up(self, tokens: Sequence[int]) -> Iterator[PrefillProgress]:
+        """
+        Evaluate the prefix and pin it.
+
+        :raises EngineError: if it does not fit, was canceled, or cannot be evaluated
+        """
+
+    def check_grammar(self, grammar: str) -> None:
+        """
+        Compile a grammar and keep it.
+
+        :raises EngineError: with llguidance's words if it is not valid
+        """
+
+    def generate(self, request: GenerateRequest
+                 ) -> Iterator[PrefillProgress | TokensProgress | Completion]:
+        """
+        Generate one call; the last event is the Completion.
+
+        :raises ContextFull: if the tokens do not fit
+        :raises EngineError: if the model cannot be evaluated
+        """
+
+    def cancel(self, request_id: str) -> None:
+        """End a request within one chunk or token; an id that is not running is remembered."""
+
+    def release(self, session: str) -> None:
+        """Forget a session."""
+
+    def close(self) -> None:
+        """Free the model and its memory."""

@@ -1,0 +1,81 @@
+"""What the agent talks to: a model that makes the next call of a conversation."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Protocol
+
+from edge_llm_ros.flow.cancellation import Cancellation
+from edge_llm_ros.flow.metrics import TokenCounts
+from edge_llm_ros.flow.tool import Observation, ToolCall
+
+
+@dataclass(frozen=True)
+class Prefilling:
+    """Part of the prompt was evaluated."""
+
+    evaluated: int
+    total: int
+
+
+@dataclass(frozen=True)
+class Writing:
+    """The model wrote more of its call; ``text`` is all of it so far."""
+
+    text: str
+
+
+@dataclass(frozen=True)
+class CallMade:
+    """
+    The call is complete.
+
+    :param first_token: seconds from the request to the first token chosen from logits
+    :param seconds: from the request until the call was parsed
+    """
+
+    call: ToolCall
+    counts: TokenCounts
+    first_token: float
+    seconds: float
+
+
+@dataclass(frozen=True)
+class CallCanceled:
+    """The call was given up because the goal must end; the conversation is as before."""
+
+    counts: TokenCounts
+    seconds: float
+
+
+class Conversation(Protocol):
+    """A conversation with the model; it only grows."""
+
+    def instruct(self, instruction: str, context: str) -> None:
+        """Append what a person asks for, and live facts."""
+
+    def observe(self, call: ToolCall, observation: Observation) -> None:
+        """Append what came of a call."""
+
+    def next_call(self, allowed: frozenset[str] | None, cancellation: Cancellation
+                  ) -> Iterator[Prefilling | Writing | CallMade | CallCanceled]:
+        """
+        Let the model make its next call.
+
+        The last event is CallMade or CallCanceled.
+
+        :param allowed: names of the tools that may be called; None for all
+        :raises ContextFull: if the conversation no longer fits
+        :raises EngineError: if the model cannot be evaluated
+        """
+
+
+class Model(Protocol):
+    """A model that is ready to plan."""
+
+    def conversation(self, session_id: str) -> Conversation:
+        """Return the conversation of a session; a new one for an unknown or empty id."""
+
+    def end(self, conversation: Conversation) -> None:
+        """Say that a goal is over; a conversation without a session id is forgotten."""

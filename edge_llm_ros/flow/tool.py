@@ -1,0 +1,79 @@
+"""What the model knows of a tool, what it calls, and what it is told."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+import enum
+from typing import Any, Protocol
+
+from edge_llm_ros.flow.cancellation import Cancellation
+
+FINISH = 'finish'
+WAIT = 'wait'
+
+
+@dataclass(frozen=True)
+class ToolSchema:
+    """
+    A tool as the model sees it.
+
+    :param parameters: the JSON schema of the arguments object, properties in the order of the prompt
+    """
+
+    name: str
+    description: str
+    parameters: Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class ToolCall:
+    """A call that the model made; arguments as parsed from its JSON."""
+
+    name: str
+    arguments: Mapping[str, Any] = field(default_factory=dict)
+
+
+class Status(enum.IntEnum):
+    """How a step stands; values equal the STATUS constants of PlanStep."""
+
+    UNKNOWN = 0
+    GENERATING = 1
+    RUNNING = 2
+    SUCCEEDED = 3
+    FAILED = 4
+    REFUSED = 5
+    CANCELED = 6
+    DRY_RUN = 7
+
+
+@dataclass(frozen=True)
+class Observation:
+    """
+    What came of a call, as data for the model.
+
+    :param text: canonical JSON
+    :param error: the reason in a sentence; empty unless the call failed, was refused or canceled
+    """
+
+    status: Status
+    text: str
+    error: str = ''
+
+
+class Toolset(Protocol):
+    """What the agent can call."""
+
+    def schemas(self) -> tuple[ToolSchema, ...]:
+        """Return the tools in the order of the prompt."""
+
+    def call(self, call: ToolCall, cancellation: Cancellation, *, dry_run: bool,
+             on_progress: Callable[[str], None]) -> Observation:
+        """
+        Make a call and wait for what comes of it.
+
+        Everything that the model or a peer can cause comes back as an observation. The wait ends
+        soon after ``cancellation`` is set, with what was started being stopped.
+
+        :param on_progress: takes a line of feedback, from any thread
+        """
