@@ -204,7 +204,9 @@ class Environment:
         """Write env.sh, which enters the environment and, once built, the workspace."""
         install = self.build / 'install'
         lines = ['# Made by scripts/set_up.py.', *self.shell_lines()]
-        lines += [f'if [ -f "{install}/local_setup.bash" ]; then . "{install}/local_setup.bash"; fi']
+        lines += [
+            f'if [ -f "{install}/local_setup.bash" ]; then . "{install}/local_setup.bash"; fi',
+            f'export PATH="{install}/lib/edge_llm_ros:$PATH"']
         self.build.mkdir(parents=True, exist_ok=True)
         (self.build / 'env.sh').write_text('\n'.join(lines) + '\n')
         (ROOT / 'build' / 'COLCON_IGNORE').touch()

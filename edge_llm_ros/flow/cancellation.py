@@ -14,16 +14,18 @@ class Cancellation:
     A flag with a reason and a deadline, set from any thread, for one goal.
 
     The first reason wins. A deadline that passes is a reason (TIMEOUT) like any other.
-
-    :param time_budget: seconds from now until TIMEOUT; None for no limit
     """
 
-    def __init__(self, time_budget: float | None = None) -> None:
+    def __init__(self) -> None:
         self._set = threading.Event()
         self._lock = threading.Lock()
         self._reason: Outcome | None = None
         self._callbacks: list[Callable[[], None]] = []
-        self.deadline = float('inf') if time_budget is None else time.monotonic() + time_budget
+        self._deadline = float('inf')
+
+    def limit(self, seconds: float) -> None:
+        """Let TIMEOUT come this many seconds from now."""
+        self._deadline = time.monotonic() + seconds
 
     def cancel(self, reason: Outcome) -> None:
         """End the goal for a reason; later reasons are ignored."""
@@ -39,7 +41,7 @@ class Cancellation:
     @property
     def reason(self) -> Outcome | None:
         """Why the goal must end, or None while it may go on."""
-        if self._reason is None and time.monotonic() >= self.deadline:
+        if self._reason is None and time.monotonic() >= self._deadline:
             self.cancel(Outcome.TIMEOUT)
         return self._reason
 
@@ -52,7 +54,7 @@ class Cancellation:
 
         :returns: True if the goal must end
         """
-        self._set.wait(max(0.0, min(seconds, self.deadline - time.monotonic())))
+        self._set.wait(max(0.0, min(seconds, self._deadline - time.monotonic())))
         return bool(self)
 
     def on_cancel(self, callback: Callable[[], None]) -> Callable[[], None]:

@@ -1,0 +1,1 @@
+"""The loop from a goal to its result."""

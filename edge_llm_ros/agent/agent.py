@@ -1,0 +1,203 @@
+"""The loop: the model makes a call, the toolset makes it real, the model is told what came of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Iterator
+from dataclasses import replace
+import queue
+import threading
+import time
+
+from edge_llm_ros.agent.loop_guard import LoopGuard
+from edge_llm_ros.flow.cancellation import Cancellation
+from edge_llm_ros.flow.canonical_json import canonical_json
+from edge_llm_ros.flow.errors import ContextFull, EngineError
+from edge_llm_ros.flow.event import Event, EventKind, Finished
+from edge_llm_ros.flow.goal import Goal
+from edge_llm_ros.flow.metrics import Metrics
+from edge_llm_ros.flow.model import CallCanceled, CallMade, Conversation, Model, Prefilling
+from edge_llm_ros.flow.result import Outcome, Result
+from edge_llm_ros.flow.step import Step
+from edge_llm_ros.flow.tool import FINISH, Observation, Status, ToolCall, Toolset
+
+_SENTENCES = {
+    Outcome.TIMEOUT: 'The time budget is spent.',
+    Outcome.CANCELED: 'The goal was canceled.',
+    Outcome.PREEMPTED: 'A newer goal took over.',
+    Outcome.STOPPED: 'An operator stopped the robot.',
+    Outcome.DEACTIVATED: 'The planner was deactivated.',
+}
+
+StepAndCall = Generator[Event, None, tuple[Step, ToolCall | None]]
+StepAndObservation = Generator[Event, None, tuple[Step, Observation]]
+End = Generator[Event, None, tuple[Outcome, str]]
+
+
+class Agent:
+    """
+    Runs goals, one at a time.
+
+    :param model: makes the calls
+    :param toolset: makes them real
+    :param loop_limit: equal calls with equal observations in a row that end a goal
+    """
+
+    def __init__(self, model: Model, toolset: Toolset, loop_limit: int = 3) -> None:
+        self._model = model
+        self._toolset = toolset
+        self._loop_limit = loop_limit
+
+    def run(self, goal: Goal, cancellation: Cancellation) -> Iterator[Event | Finished]:
+        """
+        Run a goal; the last event is Finished, whatever happens to the goal.
+
+        :param cancellation: ends the goal when it is set; carries its time budget
+        """
+        conversation = self._model.conversation(goal.session_id)
+        run = _Run(self._toolset, conversation, goal, cancellation, LoopGuard(self._loop_limit))
+        try:
+            yield from run.events()
+        finally:
+            self._model.end(conversation)
+
+
+class _Run:
+    """One goal on its way."""
+
+    def __init__(self, toolset: Toolset, conversation: Conversation, goal: Goal,
+                 cancellation: Cancellation, guard: LoopGuard) -> None:
+        self._toolset = toolset
+        self._conversation = conversation
+        self._goal = goal
+        self._cancellation = cancellation
+        self._guard = guard
+        self._steps: list[Step] = []
+        self._metrics = Metrics()
+        self._start = time.monotonic()
+
+    def events(self) -> Iterator[Event | Finished]:
+        try:
+            outcome, message = yield from self._steps_until_end()
+        except ContextFull as error:
+            outcome, message = Outcome.CONTEXT_FULL, str(error)
+        except EngineError as error:
+            outcome, message = Outcome.ENGINE_ERROR, str(error)
+        yield Finished(Result(outcome, message, tuple(self._steps), self._now()))
+
+    def _now(self, step: Step | None = None) -> Metrics:
+        metrics = self._metrics if step is None else self._metrics.plus_step(step.metrics)
+        return replace(metrics, wall=time.monotonic() - self._start)
+
+    def _event(self, kind: EventKind, step: Step, text: str = '') -> Event:
+        return Event(kind, step, text, self._now(step))
+
+    def _keep(self, step: Step) -> None:
+        self._steps.append(step)
+        self._metrics = self._metrics.plus_step(step.metrics)
+
+    def _ended(self) -> tuple[Outcome, str]:
+        reason = self._cancellation.reason
+        assert reason is not None
+        return reason, _SENTENCES.get(reason, reason.name)
+
+    def _steps_until_end(self) -> End:
+        self._conversation.instruct(self._goal.instruction, self._goal.context)
+        for index in range(self._goal.max_steps):
+            if self._cancellation:
+                return self._ended()
+            step, call = yield from self._next_call(Step(index, status=Status.GENERATING))
+            if call is None:
+                return self._ended()
+            if call.name == FINISH:
+                return (yield from self._finish(step, call))
+            step, observation = yield from self._make(step, call)
+            self._keep(step)
+            # Told before the goal ends, so that a session that goes on knows what happened.
+            self._conversation.observe(call, observation)
+            yield Event(EventKind.STEP_DONE, step, '', self._now())
+            if self._cancellation:
+                return self._ended()
+            if self._guard.is_loop(call, observation):
+                return Outcome.LOOP, (
+                    f'The model repeated {call.name} {step.arguments} with the same result.')
+        return Outcome.MAX_STEPS, f'The goal was not reached in {self._goal.max_steps} steps.'
+
+    def _next_call(self, step: Step) -> StepAndCall:
+        """Let the model make a call; the call is None if the goal must end."""
+        for event in self._conversation.next_call(self._goal.allowed_tools, self._cancellation):
+            if isinstance(event, CallMade):
+                cost = Metrics(
+                    steps=1, tokens=event.counts, first_token=event.first_token,
+                    worst_first_token=event.first_token, first_call=event.seconds,
+                    decode=event.seconds - event.first_token, inference=event.seconds)
+                return replace(
+                    step, tool=event.call.name, arguments=canonical_json(dict(event.call.arguments)),
+                    status=Status.RUNNING, metrics=cost), event.call
+            if isinstance(event, CallCanceled):
+                cost = Metrics(tokens=event.counts, inference=event.seconds)
+                self._keep(replace(step, status=Status.CANCELED, metrics=cost))
+                return step, None
+            if isinstance(event, Prefilling):
+                yield self._event(EventKind.PREFILL, step)
+            else:
+                yield self._event(EventKind.TEXT, step, event.text)
+        raise EngineError('the model ended without a call.')
+
+    def _finish(self, step: Step, call: ToolCall) -> End:
+        reached = call.arguments.get('success') is True
+        step = replace(step, status=Status.SUCCEEDED)
+        self._keep(step)
+        yield Event(EventKind.CALL, step, '', self._now())
+        yield Event(EventKind.STEP_DONE, step, '', self._now())
+        outcome = Outcome.SUCCEEDED if reached else Outcome.FAILED
+        return outcome, str(call.arguments.get('summary', ''))
+
+    def _make(self, step: Step, call: ToolCall) -> StepAndObservation:
+        """Make a call while passing on its feedback."""
+        yield self._event(EventKind.CALL, step)
+        start = time.monotonic()
+        working = _Working(lambda progress: self._toolset.call(
+            call, self._cancellation, dry_run=self._goal.dry_run, on_progress=progress))
+        for line in working.progress():
+            yield self._event(EventKind.PROGRESS, step, line)
+        observation = working.result()
+        cost = replace(step.metrics, tool=time.monotonic() - start)
+        return replace(step, status=observation.status, observation=observation.text,
+                       error=observation.error, metrics=cost), observation
+
+
+class _Working:
+    """
+    A call of the toolset in a thread of its own, so that its feedback can be passed on meanwhile.
+
+    :param work: takes a function for lines of feedback
+    """
+
+    def __init__(self, work: Callable[[Callable[[str], None]], Observation]) -> None:
+        self._lines: queue.SimpleQueue[str | None] = queue.SimpleQueue()
+        self._observation: Observation | None = None
+        self._error: BaseException | None = None
+        self._work = work
+        self._thread = threading.Thread(target=self._run, name='tool call', daemon=True)
+        self._thread.start()
+
+    def _run(self) -> None:
+        try:
+            self._observation = self._work(self._lines.put)
+        except BaseException as error:
+            self._error = error
+        finally:
+            self._lines.put(None)
+
+    def progress(self) -> Iterator[str]:
+        """Yield lines of feedback until the call is over."""
+        while (line := self._lines.get()) is not None:
+            yield line
+
+    def result(self) -> Observation:
+        """Return what came of the call."""
+        self._thread.join()
+        if self._error is not None:
+            raise self._error
+        assert self._observation is not None
+        return self._observation

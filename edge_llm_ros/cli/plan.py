@@ -1,0 +1,61 @@
+"""`edge_llm plan`: send a goal and watch it."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+
+from edge_llm_interfaces.action import Plan
+import rclpy
+from rclpy.signals import SignalHandlerOptions
+
+from edge_llm_ros.cli.plan_client import PlanClient
+from edge_llm_ros.cli.plan_view import PlanView
+from edge_llm_ros.flow.errors import EdgeLlmError
+from edge_llm_ros.ros.conversions import duration
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments of this verb."""
+    parser.add_argument('instruction', help='what the robot should do, in plain language')
+    parser.add_argument('--context', default='', help='live facts, as text or JSON')
+    parser.add_argument('--session', default='', help='the conversation that goes on')
+    parser.add_argument('--allow', nargs='*', default=[], metavar='TOOL', help='tools that may be called')
+    parser.add_argument('--max-steps', type=int, default=0)
+    parser.add_argument('--time-budget', type=float, default=0.0, metavar='SECONDS')
+    parser.add_argument('--dry-run', action='store_true', help='acts are checked, not sent')
+    parser.add_argument('--planner', default='planner', help='name of the planner node')
+
+
+def run(args: argparse.Namespace) -> int:
+    """Send the goal; 0 if it was reached."""
+    # SIGINT must reach Python: rclpy's own handler would shut the context down before the cancel.
+    rclpy.init(signal_handler_options=SignalHandlerOptions.NO)
+    try:
+        client = PlanClient(rclpy.create_node('edge_llm_plan'), args.planner)
+        goal = Plan.Goal(
+            instruction=args.instruction, context=args.context, session_id=args.session,
+            allowed_tools=args.allow, max_steps=args.max_steps,
+            time_budget=duration(args.time_budget), dry_run=args.dry_run)
+        view = PlanView()
+        end = client.plan(goal, view.on_feedback)
+        view.show_end(end)
+        return 0 if end.succeeded else 1
+    except EdgeLlmError as error:
+        print(f'edge_llm plan: {error}', file=sys.stderr)
+        return 2
+    except KeyboardInterrupt:
+        return 130
+    finally:
+        rclpy.try_shutdown()
+
+
+def main() -> int:
+    """Run as a command of its own: ros2 run edge_llm_ros plan."""
+    parser = argparse.ArgumentParser(prog='plan', description='Send a goal to the planner and watch it.')
+    add_arguments(parser)
+    return run(parser.parse_args(rclpy.utilities.remove_ros_args(sys.argv)[1:]))
+
+
+if __name__ == '__main__':
+    sys.exit(main())

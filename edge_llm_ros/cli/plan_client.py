@@ -1,0 +1,102 @@
+"""Sends one goal to a planner and follows it; Ctrl-C cancels it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+import math
+import time
+from typing import Any
+
+from action_msgs.msg import GoalStatus
+from edge_llm_interfaces.action import Plan
+import rclpy
+from rclpy.action import ActionClient
+from rclpy.node import Node
+
+from edge_llm_ros.flow.errors import EdgeLlmError
+
+_ACCEPT_SECONDS = 10.0
+_CANCEL_SECONDS = 15.0
+
+
+@dataclass(frozen=True)
+class PlanEnd:
+    """How a goal ended: the ROS status and the result message."""
+
+    status: int
+    result: Any
+
+    @property
+    def succeeded(self) -> bool:
+        """Say whether the goal was reached, by the planner's word."""
+        return (self.status == GoalStatus.STATUS_SUCCEEDED
+                and self.result.outcome == Plan.Result.SUCCEEDED)
+
+
+class PlanClient:
+    """
+    A client of a planner's ``plan`` action.
+
+    :param node: a node that nobody else spins
+    :param planner: name of the planner node
+    """
+
+    def __init__(self, node: Node, planner: str = 'planner') -> None:
+        self._node = node
+        self._planner = planner
+        self._client = ActionClient(node, Plan, f'{planner}/plan')
+
+    def _spin(self, future: Any, seconds: float) -> bool:
+        rclpy.spin_until_future_complete(self._node, future, timeout_sec=seconds)
+        return bool(future.done())
+
+    def plan(self, goal: Any, on_feedback: Callable[[Any], None], wait: float = 10.0) -> PlanEnd:
+        """
+        Send a goal and wait for its end.
+
+        :param goal: Plan.Goal
+        :param on_feedback: takes each Plan.Feedback
+        :param wait: seconds for a planner to appear
+        :raises EdgeLlmError: if there is no planner, it rejects the goal, or it does not answer
+        """
+        if not self._client.wait_for_server(timeout_sec=wait):
+            raise EdgeLlmError(
+                f'there is no planner {self._planner!r}. Start one: '
+                f'ros2 launch edge_llm_ros planner.launch.py')
+        sending = self._client.send_goal_async(
+            goal, feedback_callback=lambda message: on_feedback(message.feedback))
+        if not self._spin(sending, _ACCEPT_SECONDS):
+            raise EdgeLlmError(f'the planner {self._planner!r} did not answer the goal.')
+        handle = sending.result()
+        if not handle.accepted:
+            raise EdgeLlmError(
+                f'the planner {self._planner!r} rejected the goal; its log says why (not active, queue '
+                f'full, unknown tool).')
+        result = handle.get_result_async()
+        try:
+            while not self._spin(result, 1.0):
+                if not self._client.server_is_ready():
+                    raise EdgeLlmError(f'the planner {self._planner!r} is gone.')
+        except KeyboardInterrupt:
+            handle.cancel_goal_async()
+            deadline = time.monotonic() + _CANCEL_SECONDS
+            if not self._spin(result, deadline - time.monotonic()):
+                raise EdgeLlmError('the planner did not confirm the cancel.') from None
+        return PlanEnd(result.result().status, result.result().result)
+
+    def destroy(self) -> None:
+        """Give the client back."""
+        self._client.destroy()
+
+
+def outcome_name(outcome: int) -> str:
+    """Return the name of an outcome constant."""
+    names = {getattr(Plan.Result, n): n for n in dir(Plan.Result)
+             if n.isupper() and isinstance(getattr(Plan.Result, n), int)}
+    return names.get(outcome, str(outcome))
+
+
+def is_known(value: float) -> bool:
+    """Say whether a metric was measured."""
+    return not math.isnan(value)

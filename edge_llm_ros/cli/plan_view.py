@@ -1,0 +1,65 @@
+"""Shows a plan as it happens, on a terminal or in a log."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any, TextIO
+
+from edge_llm_interfaces.action import Plan
+from edge_llm_interfaces.msg import PlanStep
+
+from edge_llm_ros.cli.plan_client import outcome_name, PlanEnd
+from edge_llm_ros.ros.conversions import seconds
+
+_MARKS = {PlanStep.STATUS_SUCCEEDED: '', PlanStep.STATUS_DRY_RUN: '(not sent) ',
+          PlanStep.STATUS_FAILED: 'failed: ', PlanStep.STATUS_REFUSED: 'refused: ',
+          PlanStep.STATUS_CANCELED: 'canceled: '}
+
+
+class PlanView:
+    """
+    Prints steps as they happen; on a terminal also the text while it is written.
+
+    :param out: where to
+    """
+
+    def __init__(self, out: TextIO = sys.stdout) -> None:
+        self._out = out
+        self._live = out.isatty()
+
+    def _write(self, text: str) -> None:
+        end = '\x1b[K\n' if self._live else '\n'
+        print(('\r' if self._live else '') + text, end=end, file=self._out, flush=True)
+
+    def _show_live(self, text: str) -> None:
+        if self._live:
+            print(f'\r  {text[:100]}\x1b[K', end='', file=self._out, flush=True)
+
+    def on_feedback(self, feedback: Any) -> None:
+        """Show one event."""
+        step = feedback.step
+        if feedback.event in (Plan.Feedback.EVENT_TEXT, Plan.Feedback.EVENT_PROGRESS):
+            self._show_live(f'{step.index + 1:2} {feedback.partial_text}')
+        elif feedback.event == Plan.Feedback.EVENT_PREFILL:
+            self._show_live(f'{step.index + 1:2} reading …')
+        elif feedback.event == Plan.Feedback.EVENT_CALL:
+            self._write(f'  {step.index + 1:2} {step.tool} {step.arguments}')
+        elif feedback.event == Plan.Feedback.EVENT_STEP_DONE and step.observation:
+            times = f'{seconds(step.inference_time):.2f} s model, {seconds(step.tool_time):.2f} s tool'
+            self._write(f'     {_MARKS.get(step.status, "")}{step.observation}   [{times}]')
+
+    def show_end(self, end: PlanEnd) -> None:
+        """Show outcome, reply and metrics."""
+        result, metrics = end.result, end.result.metrics
+        self._write(f'  {outcome_name(result.outcome)}: {result.message}')
+        self._write(
+            f'     steps {metrics.steps} · prompt {metrics.prompt_tokens} = cached '
+            f'{metrics.cached_tokens} + prefill {metrics.prefill_tokens} (new {metrics.new_tokens}) · '
+            f'generated {metrics.generated_tokens} = sampled {metrics.sampled_tokens} + forced '
+            f'{metrics.forced_tokens} + guessed {metrics.accepted_draft_tokens} · decode calls '
+            f'{metrics.decode_calls}')
+        self._write(
+            f'     first token {seconds(metrics.time_to_first_token):.2f} s (worst step '
+            f'{seconds(metrics.worst_time_to_first_token):.2f} s) · model '
+            f'{seconds(metrics.inference_time):.2f} s · tools {seconds(metrics.tool_time):.2f} s · '
+            f'total {seconds(metrics.wall_time):.2f} s · memory {metrics.peak_memory_bytes / 1e9:.2f} GB')

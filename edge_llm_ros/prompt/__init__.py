@@ -1,0 +1,1 @@
+"""Messages to tokens that only ever grow."""

@@ -1,0 +1,82 @@
+"""Lark grammars for llguidance, from the frame of a call and the schemas of tools."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+import json
+from typing import Any
+
+from edge_llm_ros.flow.canonical_json import canonical_json, ITEM_SEPARATOR, KEY_SEPARATOR
+from edge_llm_ros.flow.engine import SpecialToken
+from edge_llm_ros.flow.tool import ToolSchema
+
+_GUIDANCE = {
+    'whitespace_flexible': False,
+    'item_separator': ITEM_SEPARATOR,
+    'key_separator': KEY_SEPARATOR,
+}
+
+
+def literal(text: str, special: Sequence[SpecialToken]) -> str:
+    """Write markup as Lark terminals: special tokens by id, everything else as strings."""
+    by_text = sorted(special, key=lambda token: -len(token.text))
+    terminals: list[str] = []
+    plain = ''
+    while text:
+        token = next((t for t in by_text if t.text and text.startswith(t.text)), None)
+        if token is None:
+            plain, text = plain + text[0], text[1:]
+            continue
+        terminals += [_quoted(plain)] if plain else []
+        terminals.append(f'<[{token.id}]>')
+        plain, text = '', text[len(token.text):]
+    terminals += [_quoted(plain)] if plain else []
+    return ' '.join(terminals)
+
+
+def _quoted(text: str) -> str:
+    return json.dumps(text, ensure_ascii=False)
+
+
+def arguments_schema(tool: ToolSchema, text_length: int) -> dict[str, Any]:
+    """
+    Return the JSON schema that the grammar enforces: the tool's own, closed and bounded.
+
+    :param text_length: characters of a free text at most, where the tool does not say less
+    """
+    properties: dict[str, Any] = {}
+    for name, schema in tool.parameters['properties'].items():
+        rules = {key: value for key, value in schema.items() if key not in ('description', 'default')}
+        if is_free_text(schema):
+            rules['maxLength'] = min(text_length, schema.get('maxLength', text_length))
+        properties[name] = rules
+    return {
+        'type': 'object',
+        'properties': properties,
+        'required': list(tool.parameters.get('required', ())),
+        'additionalProperties': False,
+        'x-guidance': _GUIDANCE,
+    }
+
+
+def is_free_text(schema: Mapping[str, Any]) -> bool:
+    """Say whether an argument is text that the model writes itself."""
+    return schema.get('type') == 'string' and 'enum' not in schema and 'const' not in schema
+
+
+def call_grammar(tools: Sequence[ToolSchema], *, opening: str, before_arguments: str, after: str,
+                 text_length: int) -> str:
+    """
+    Return the grammar of one call, from the first generated token to the end of turn.
+
+    :param opening: Lark terminals before the tool's name
+    :param before_arguments: text between the tool's name and its arguments
+    :param after: Lark terminals after the arguments
+    """
+    names = ' | '.join(f'call_{i}' for i in range(len(tools)))
+    rules = ['%llguidance {}', f'start: {opening} ( {names} ) {after}']
+    for i, tool in enumerate(tools):
+        schema = canonical_json(arguments_schema(tool, text_length))
+        rules.append(f'call_{i}: {_quoted(tool.name + before_arguments)} arguments_{i}')
+        rules.append(f'arguments_{i}: %json {schema}')
+    return '\n'.join(rules) + '\n'

@@ -1,0 +1,53 @@
+"""What of a generated text is frame, call and free text."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from edge_llm_ros.flow.canonical_json import canonical_json
+from edge_llm_ros.flow.tool import ToolCall, ToolSchema
+from edge_llm_ros.prompt.call_grammar import is_free_text
+
+
+def without_frame(text: str, frame: tuple[str, str]) -> str:
+    """Return the call in a text that may not be complete yet."""
+    opening, closing = frame
+    text = text.removeprefix(opening)
+    for length in range(len(closing), 0, -1):
+        if text.endswith(closing[:length]):
+            return text[:-length].strip()
+    return text.strip()
+
+
+def free_text_tokens(pieces: Sequence[bytes], frame: tuple[str, str], tool: ToolSchema,
+                     call: ToolCall) -> tuple[list[bool], list[bool]]:
+    """
+    Say for each token of a call whether it lies between the frame's parts, and whether it lies in free text.
+
+    :param pieces: the bytes of each token
+    :returns: two lists as long as ``pieces``
+    """
+    text = b''.join(pieces)
+    start, end = len(frame[0].encode()), len(text) - len(frame[1].encode())
+    spans = []
+    for name, value in call.arguments.items():
+        schema = tool.parameters['properties'].get(name, {})
+        if isinstance(value, str) and is_free_text(schema):
+            key = canonical_json(name).encode() + b': "'
+            at = text.find(key, start)
+            if at >= 0:
+                spans.append((at + len(key), _string_end(text, at + len(key))))
+    inside, in_text, at = [], [], 0
+    for piece in pieces:
+        to = at + len(piece)
+        inside.append(at >= start and to <= end)
+        in_text.append(any(at < last and to > first for first, last in spans))
+        at = to
+    return inside, in_text
+
+
+def _string_end(text: bytes, at: int) -> int:
+    """Return where a JSON string ends whose first character is at ``at``."""
+    while at < len(text) and text[at:at + 1] != b'"':
+        at += 2 if text[at:at + 1] == b'\\' else 1
+    return at

@@ -1,0 +1,82 @@
+"""What a chat format is: it owns the frames of messages and the shape of a call."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+import json
+from typing import Any, Protocol
+
+from edge_llm_ros.flow.errors import EngineError
+from edge_llm_ros.flow.tool import ToolCall, ToolSchema
+from edge_llm_ros.prompt.pieces import Data, Markup, Piece
+
+
+@dataclass(frozen=True)
+class Example:
+    """A goal and the calls that reach it, each with what came of it (empty after the last)."""
+
+    instruction: str
+    steps: tuple[tuple[ToolCall, str], ...]
+
+
+class ChatFormat(Protocol):
+    """
+    One way to write a conversation.
+
+    ``frame`` is the text that opens and closes a call: not counted as generated. The text after the
+    end-of-turn token belongs to the next message.
+    """
+
+    name: str
+    frame: tuple[str, str]
+
+    def prefix(self, system: str, tools: Sequence[ToolSchema], examples: Sequence[Example]
+               ) -> list[Piece]:
+        """Return the blocks that never change: system, tools, static examples."""
+
+    def instruction(self, text: str, first: bool) -> list[Piece]:
+        """
+        Return a person's message.
+
+        :param first: whether it follows the prefix, not a call
+        """
+
+    def observation(self, call: ToolCall, text: str) -> list[Piece]:
+        """Return what came of a call."""
+
+    def call_prompt(self) -> list[Piece]:
+        """Return what stands before a call of the model."""
+
+    def call(self, call: ToolCall) -> list[Piece]:
+        """Return a call as the model writes it, from after call_prompt() to the end of turn."""
+
+    def grammar(self, tools: Sequence[ToolSchema], text_length: int) -> str:
+        """Return the grammar of one call of any of the tools."""
+
+    def parse(self, text: str) -> ToolCall:
+        """Return the call that a complete generation is; raises EngineError where it is none."""
+
+
+def signature(tool: ToolSchema) -> dict[str, Any]:
+    """Return a tool as models are trained to see it."""
+    function = {'name': tool.name, 'description': tool.description, 'parameters': dict(tool.parameters)}
+    return {'type': 'function', 'function': function}
+
+
+def with_frame(opening: str, data: str, closing: str) -> list[Piece]:
+    """Return data between two pieces of markup."""
+    return [Markup(opening), Data(data), Markup(closing)]
+
+
+def parse_json_call(text: str, arguments_key: str) -> ToolCall:
+    """
+    Return the call in a JSON object with a name and arguments.
+
+    :raises EngineError: if the text is not such an object
+    """
+    try:
+        value: Mapping[str, Any] = json.loads(text)
+        return ToolCall(value['name'], value[arguments_key])
+    except (ValueError, KeyError, TypeError) as error:
+        raise EngineError(f'the model wrote no call that can be read ({error}): {text!r}') from error

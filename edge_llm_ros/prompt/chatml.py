@@ -1,0 +1,79 @@
+"""ChatML with Hermes tool calls: the Qwen family and its kin."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from edge_llm_ros.flow.canonical_json import canonical_json
+from edge_llm_ros.flow.engine import ModelInfo
+from edge_llm_ros.flow.tool import ToolCall, ToolSchema
+from edge_llm_ros.prompt.call_grammar import call_grammar, literal
+from edge_llm_ros.prompt.chat_format import Example, parse_json_call, signature, with_frame
+from edge_llm_ros.prompt.pieces import Data, Markup, Piece
+
+_BEFORE_TOOLS = (
+    '\n\n# Tools\n\nThe functions that you can call, one JSON signature a line:\n<tools>')
+_AFTER_TOOLS = (
+    '\n</tools>\n\nAnswer every message with exactly one call, written as a JSON object between '
+    '<tool_call></tool_call> tags:\n<tool_call>\n{"name": <function>, "arguments": <object>}\n'
+    '</tool_call>')
+
+
+class ChatML:
+    """The format of models trained on ``<|im_start|>`` turns and ``<tool_call>`` tags."""
+
+    name = 'chatml'
+    frame = ('<tool_call>', '</tool_call><|im_end|>')
+
+    def __init__(self, info: ModelInfo) -> None:
+        self._special = info.special_tokens
+
+    @staticmethod
+    def matches(info: ModelInfo) -> bool:
+        """Say whether a model's file asks for this format."""
+        texts = {token.text for token in info.special_tokens}
+        return '<|im_start|>' in info.chat_template and {'<|im_start|>', '<|im_end|>'} <= texts
+
+    def prefix(self, system: str, tools: Sequence[ToolSchema], examples: Sequence[Example]
+               ) -> list[Piece]:
+        """Return the blocks that never change."""
+        pieces: list[Piece] = [Markup('<|im_start|>system\n'), Data(system + _BEFORE_TOOLS)]
+        pieces += [Data('\n' + canonical_json(signature(tool))) for tool in tools]
+        pieces += [Data(_AFTER_TOOLS), Markup('<|im_end|>')]
+        for example in examples:
+            pieces += self.instruction(example.instruction, first=False)
+            for call, observation in example.steps:
+                pieces += [*self.call_prompt(), *self.call(call)]
+                pieces += self.observation(call, observation) if observation else []
+        return pieces
+
+    def instruction(self, text: str, first: bool) -> list[Piece]:
+        """Return a person's message."""
+        return with_frame('\n<|im_start|>user\n', text, '<|im_end|>')
+
+    def observation(self, call: ToolCall, text: str) -> list[Piece]:
+        """Return what came of a call."""
+        return with_frame('\n<|im_start|>user\n<tool_response>\n', text, '\n</tool_response><|im_end|>')
+
+    def call_prompt(self) -> list[Piece]:
+        """Return what stands before a call."""
+        return [Markup('\n<|im_start|>assistant\n')]
+
+    def call(self, call: ToolCall) -> list[Piece]:
+        """Return a call as the model writes it."""
+        body = canonical_json({'name': call.name, 'arguments': dict(call.arguments)})
+        return with_frame('<tool_call>', f'\n{body}\n', '</tool_call><|im_end|>')
+
+    def grammar(self, tools: Sequence[ToolSchema], text_length: int) -> str:
+        """Return the grammar of one call."""
+        return call_grammar(
+            tools,
+            opening=literal('<tool_call>\n{"name": "', self._special),
+            before_arguments='", "arguments": ',
+            after=literal('}\n</tool_call><|im_end|>', self._special),
+            text_length=text_length)
+
+    def parse(self, text: str) -> ToolCall:
+        """Return the call that a complete generation is."""
+        opening, closing = self.frame
+        return parse_json_call(text.removeprefix(opening).removesuffix(closing), 'arguments')

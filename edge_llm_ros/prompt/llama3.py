@@ -1,0 +1,81 @@
+"""Llama 3: header turns and bare JSON calls."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from edge_llm_ros.flow.canonical_json import canonical_json
+from edge_llm_ros.flow.engine import ModelInfo
+from edge_llm_ros.flow.tool import ToolCall, ToolSchema
+from edge_llm_ros.prompt.call_grammar import call_grammar, literal
+from edge_llm_ros.prompt.chat_format import Example, parse_json_call, signature, with_frame
+from edge_llm_ros.prompt.pieces import Data, Markup, Piece
+
+_BEFORE_TOOLS = '\n\nThe functions that you can call, one JSON signature a line:'
+_AFTER_TOOLS = (
+    '\n\nAnswer every message with exactly one call, written as a JSON object: '
+    '{"name": <function>, "parameters": <object>}')
+
+
+class Llama3:
+    """The format of models trained on ``<|start_header_id|>`` turns."""
+
+    name = 'llama3'
+    frame = ('', '<|eot_id|>')
+
+    def __init__(self, info: ModelInfo) -> None:
+        self._special = info.special_tokens
+
+    @staticmethod
+    def matches(info: ModelInfo) -> bool:
+        """Say whether a model's file asks for this format."""
+        texts = {token.text for token in info.special_tokens}
+        needed = {'<|start_header_id|>', '<|end_header_id|>', '<|eot_id|>'}
+        return '<|start_header_id|>' in info.chat_template and needed <= texts
+
+    @staticmethod
+    def _turn(role: str, text: str) -> list[Piece]:
+        return with_frame(f'<|start_header_id|>{role}<|end_header_id|>\n\n', text, '<|eot_id|>')
+
+    def prefix(self, system: str, tools: Sequence[ToolSchema], examples: Sequence[Example]
+               ) -> list[Piece]:
+        """Return the blocks that never change."""
+        lines = [canonical_json(signature(tool)) for tool in tools]
+        text = '\n'.join([system + _BEFORE_TOOLS, *lines]) + _AFTER_TOOLS
+        pieces: list[Piece] = [Markup('<|begin_of_text|>'), *self._turn('system', text)]
+        for example in examples:
+            pieces += self.instruction(example.instruction, first=False)
+            for call, observation in example.steps:
+                pieces += [*self.call_prompt(), *self.call(call)]
+                pieces += self.observation(call, observation) if observation else []
+        return pieces
+
+    def instruction(self, text: str, first: bool) -> list[Piece]:
+        """Return a person's message."""
+        return self._turn('user', text)
+
+    def observation(self, call: ToolCall, text: str) -> list[Piece]:
+        """Return what came of a call."""
+        return self._turn('ipython', text)
+
+    def call_prompt(self) -> list[Piece]:
+        """Return what stands before a call."""
+        return [Markup('<|start_header_id|>assistant<|end_header_id|>\n\n')]
+
+    def call(self, call: ToolCall) -> list[Piece]:
+        """Return a call as the model writes it."""
+        body = canonical_json({'name': call.name, 'parameters': dict(call.arguments)})
+        return [Data(body), Markup('<|eot_id|>')]
+
+    def grammar(self, tools: Sequence[ToolSchema], text_length: int) -> str:
+        """Return the grammar of one call."""
+        return call_grammar(
+            tools,
+            opening=literal('{"name": "', self._special),
+            before_arguments='", "parameters": ',
+            after=literal('}<|eot_id|>', self._special),
+            text_length=text_length)
+
+    def parse(self, text: str) -> ToolCall:
+        """Return the call that a complete generation is."""
+        return parse_json_call(text.removesuffix(self.frame[1]), 'parameters')

@@ -1,0 +1,83 @@
+"""Text of two kinds: markup, which may be role tokens, and data, which must never be."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from edge_llm_ros.flow.engine import SpecialToken, TokenKind, Tokenizer
+from edge_llm_ros.flow.errors import EngineError
+
+
+@dataclass(frozen=True)
+class Markup:
+    """Text of the chat format itself."""
+
+    text: str
+
+
+@dataclass(frozen=True)
+class Data:
+    """Text from anywhere else: instructions, observations, descriptions."""
+
+    text: str
+
+
+Piece = Markup | Data
+
+
+class PieceTokenizer:
+    """
+    Tokenises pieces so that data never becomes a role token.
+
+    Tokenising without special tokens is not enough: user-defined tokens are recognised all the same.
+    So the result is checked, and the text is split inside each such literal.
+
+    :param tokenizer: the model's tokenizer
+    :param special: every control, user-defined and end-of-generation token of the vocabulary
+    """
+
+    def __init__(self, tokenizer: Tokenizer, special: Iterable[SpecialToken]) -> None:
+        self._tokenizer = tokenizer
+        self._special = {token.id: token for token in special}
+
+    def tokens(self, pieces: Iterable[Piece]) -> tuple[int, ...]:
+        """Return the tokens of pieces, each tokenised on its own."""
+        tokens: list[int] = []
+        for piece in pieces:
+            if isinstance(piece, Markup):
+                tokens += self._tokenizer.tokenize(piece.text, special=True)
+            else:
+                tokens += self._data_tokens(piece.text)
+        return tuple(tokens)
+
+    def _data_tokens(self, text: str) -> list[int]:
+        # NUL would end the text in C; lone surrogates cannot be encoded.
+        text = text.encode('utf-8', 'replace').decode().replace('\0', '\ufffd')
+        done: list[int] = []
+        todo = [text]
+        while todo:
+            part = todo.pop()
+            if not part:
+                continue
+            tokens = self._tokenizer.tokenize(part, special=False)
+            found = next((self._special[t] for t in tokens if t in self._special), None)
+            if found is None:
+                done += tokens
+                continue
+            at = part.find(found.text)
+            if at < 0 or len(found.text) < 2:
+                done += self._indivisible(found, tokens)
+                continue
+            # What stands before the cut is tokenised first: todo is a stack.
+            todo += [part[at + 1:], part[:at + 1]]
+        return done
+
+    @staticmethod
+    def _indivisible(token: SpecialToken, tokens: tuple[int, ...]) -> tuple[int, ...]:
+        """Let user-defined single characters pass (they are plain text); refuse anything else."""
+        if token.kind is TokenKind.USER_DEFINED and len(token.text) == 1:
+            return tokens
+        raise EngineError(
+            f'the vocabulary turns plain text into token {token.id} ({token.text!r}), and the text '
+            f'cannot be split to avoid it.')

@@ -1,0 +1,74 @@
+"""The format of the prompt file: what the model is told before any goal."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from edge_llm_ros.flow.canonical_json import canonical_json
+from edge_llm_ros.flow.errors import ConfigError
+from edge_llm_ros.flow.tool import FINISH, ToolCall, ToolSchema
+from edge_llm_ros.prompt.chat_format import Example
+
+
+class _Strict(BaseModel):
+    model_config = ConfigDict(extra='forbid', strict=True, frozen=True)
+
+
+class ExampleStep(_Strict):
+    """A call, and what came of it; the last call of an example has none."""
+
+    call: str
+    arguments: dict[str, Any] = Field(default_factory=dict)
+    observation: dict[str, Any] | None = None
+
+
+class ExampleGoal(_Strict):
+    """A goal and the calls that reach it."""
+
+    instruction: str = Field(min_length=1)
+    steps: list[ExampleStep] = Field(min_length=1, max_length=32)
+
+
+class PromptFile(_Strict):
+    """A prompt file."""
+
+    version: Literal[1]
+    system: str = Field(min_length=1)
+    examples: list[ExampleGoal] = Field(default_factory=list, max_length=32)
+
+    def for_tools(self, path: str, tools: Sequence[ToolSchema]) -> list[Example]:
+        """
+        Return the examples, each call checked against the tools.
+
+        :param path: of this file, for messages
+        :raises ConfigError: if an example calls what is not there or ends in the middle
+        """
+        known = {tool.name: tool for tool in tools}
+        for i, example in enumerate(self.examples):
+            for j, step in enumerate(example.steps):
+                where = f'{path}: examples.{i}.steps.{j}'
+                tool = known.get(step.call)
+                if tool is None:
+                    raise ConfigError(f'{where}.call: no tool {step.call!r}; tools: {", ".join(known)}.')
+                properties = tool.parameters['properties']
+                for name, value in step.arguments.items():
+                    words = properties.get(name, {}).get('enum')
+                    if name not in properties or (words is not None and value not in words):
+                        raise ConfigError(
+                            f'{where}.arguments.{name}: {value!r} is not what {step.call} takes.')
+                missing = [n for n in tool.parameters.get('required', ()) if n not in step.arguments]
+                if missing:
+                    raise ConfigError(f'{where}.arguments: {missing[0]!r} of {step.call} is missing.')
+                last = j == len(example.steps) - 1
+                if last != (step.observation is None) or (FINISH in known and last != (
+                        step.call == FINISH)):
+                    raise ConfigError(
+                        f'{where}: every call but the last needs an observation, and the last must be '
+                        f'{FINISH} without one.')
+        return [Example(example.instruction, tuple(
+            (ToolCall(step.call, step.arguments),
+             '' if step.observation is None else canonical_json(step.observation))
+            for step in example.steps)) for example in self.examples]

@@ -1,0 +1,77 @@
+"""
+Renders a chat template out of a model file: code from a stranger, so in a sandbox, in a process of its own.
+
+The sandbox keeps the template from Python's insides; the process has limits of time and memory, since a
+sandbox does not keep two nested loops from running for hours.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+import datetime
+import json
+import os
+import resource
+import subprocess
+import sys
+from typing import Any, NoReturn
+
+from edge_llm_ros.flow.errors import ConfigError
+
+_FIXED_DATE = datetime.datetime(2026, 1, 1, 12, 0, 0)
+_MEMORY_BYTES = 512 << 20
+
+
+def render(template: str, conversations: Sequence[Mapping[str, Any]], *, bos_text: str, eos_text: str,
+           seconds: float = 10.0) -> list[str]:
+    """
+    Render a template for several conversations.
+
+    :param conversations: keyword arguments of the template: messages, add_generation_prompt
+    :param seconds: for all of them together
+    :raises ConfigError: if the template fails or takes too long
+    """
+    request = json.dumps({'template': template, 'conversations': list(conversations),
+                          'bos': bos_text, 'eos': eos_text, 'seconds': seconds})
+    # The environment goes with it: on wheels of ROS the library path decides what starts at all.
+    try:
+        child = subprocess.run(
+            [sys.executable, '-m', __name__], input=request, capture_output=True, text=True,
+            timeout=seconds + 10, env={**os.environ, 'PYTHONPATH': os.pathsep.join(sys.path)})
+    except subprocess.TimeoutExpired:
+        raise ConfigError(f'the chat template took more than {seconds:g} s to render.') from None
+    if child.returncode != 0:
+        reason = child.stderr.strip().splitlines()[-1:] or ['it took too long or too much memory']
+        raise ConfigError(f'the chat template cannot be rendered: {reason[0]}')
+    rendered: list[str] = json.loads(child.stdout)
+    return rendered
+
+
+def _raise(message: str) -> NoReturn:
+    raise ValueError(message)
+
+
+def _main() -> int:
+    """Render what stands on standard input; runs in the child."""
+    from jinja2.sandbox import ImmutableSandboxedEnvironment
+    request = json.load(sys.stdin)
+    seconds = int(request['seconds']) + 1
+    resource.setrlimit(resource.RLIMIT_CPU, (seconds, seconds))
+    resource.setrlimit(resource.RLIMIT_AS, (_MEMORY_BYTES, _MEMORY_BYTES))
+    environment = ImmutableSandboxedEnvironment(
+        trim_blocks=True, lstrip_blocks=True, extensions=['jinja2.ext.loopcontrols'])
+    environment.globals['raise_exception'] = _raise
+    environment.globals['strftime_now'] = _FIXED_DATE.strftime
+    try:
+        template = environment.from_string(request['template'])
+        rendered = [template.render(bos_token=request['bos'], eos_token=request['eos'], **conversation)
+                    for conversation in request['conversations']]
+    except Exception as error:  # the template is anybody's code
+        print(f'{type(error).__name__}: {error}', file=sys.stderr)
+        return 1
+    json.dump(rendered, sys.stdout)
+    return 0
+
+
+if __name__ == '__main__':
+    sys.exit(_main())

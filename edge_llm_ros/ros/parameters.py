@@ -1,0 +1,125 @@
+"""The parameters of the planner: one table that declares, describes and bounds them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from rcl_interfaces.msg import (
+    FloatingPointRange, IntegerRange, ParameterDescriptor, SetParametersResult)
+
+from edge_llm_ros.prompt.formats import NAMES
+
+
+@dataclass(frozen=True)
+class PlannerParameter:
+    """
+    One parameter.
+
+    :param live: whether a change counts for the next goal; else for the next configure
+    :param bounds: inclusive; for numbers
+    :param choices: for texts
+    """
+
+    name: str
+    default: Any
+    description: str
+    live: bool = False
+    bounds: tuple[float, float] | None = None
+    choices: tuple[str, ...] = ()
+
+    def descriptor(self) -> ParameterDescriptor:
+        """Return the descriptor that rqt shows."""
+        when = 'Counts for the next goal.' if self.live else 'Read at configure.'
+        descriptor = ParameterDescriptor(description=f'{self.description} {when}')
+        if self.choices:
+            descriptor.additional_constraints = 'One of ' + ', '.join(self.choices)
+        if self.bounds is not None and isinstance(self.default, float):
+            descriptor.floating_point_range = [FloatingPointRange(
+                from_value=float(self.bounds[0]), to_value=float(self.bounds[1]), step=0.0)]
+        elif self.bounds is not None:
+            descriptor.integer_range = [IntegerRange(
+                from_value=int(self.bounds[0]), to_value=int(self.bounds[1]), step=1)]
+        # An int in a YAML file is meant as a float where a float is due: `temperature: 1`.
+        descriptor.dynamic_typing = isinstance(self.default, float)
+        return descriptor
+
+    def problem(self, value: Any) -> str:
+        """Return what is wrong with a value, in words; empty if nothing is."""
+        kind = type(self.default)
+        if kind is float and isinstance(value, int) and not isinstance(value, bool):
+            value = float(value)
+        if kind is list:
+            if not isinstance(value, (list, tuple)) or any(not isinstance(v, str) for v in value):
+                return f'{self.name}: a list of texts is needed, not {value!r}'
+        elif not isinstance(value, kind) or isinstance(value, bool) and kind is not bool:
+            return f'{self.name}: a {kind.__name__} is needed, not {value!r}'
+        if self.choices and value not in self.choices:
+            return f'{self.name}: one of {", ".join(self.choices)} is needed, not {value!r}'
+        if self.bounds is not None and not self.bounds[0] <= value <= self.bounds[1]:
+            return f'{self.name}: {value!r} is not in {self.bounds[0]:g} … {self.bounds[1]:g}'
+        return ''
+
+
+P = PlannerParameter
+PARAMETERS: Sequence[PlannerParameter] = (
+    P('model_path', '', 'GGUF file of the model.'),
+    P('chat_format', 'auto', 'How messages are framed; auto asks the model file.', choices=NAMES),
+    P('tool_files', [''], 'YAML files of the tools, merged in order.'),
+    P('prompt_file', '', 'YAML file of the system prompt and the examples.'),
+    P('context_tokens', 8192, 'KV cells for all sessions together.', bounds=(256, 1 << 20)),
+    P('max_sessions', 8, 'Sessions kept in the KV cache.', bounds=(1, 254)),
+    P('batch_tokens', 512, 'Tokens of one llama_decode at most.', bounds=(16, 4096)),
+    P('chunk_seconds', 0.2, 'A prefill chunk adapts to take about this long [s].', bounds=(0.02, 5.0)),
+    P('threads', 0, 'Threads of decode; 0 leaves cores to the robot.', bounds=(0, 256)),
+    P('batch_threads', 0, 'Threads of prefill; 0: as threads.', bounds=(0, 256)),
+    P('gpu_layers', -1, 'Layers on the GPU; -1: all.', bounds=(-1, 1024)),
+    P('call_tokens', 256, 'Generated tokens of a call at most.', bounds=(16, 4096)),
+    P('text_length', 160, 'Characters of a free text that the model writes at most.', bounds=(8, 512)),
+    P('temperature', 0.0, 'Of sampling; 0 is greedy.', bounds=(0.0, 2.0)),
+    P('top_k', 40, 'Sampling: the best tokens kept; 0: all.', bounds=(0, 1000)),
+    P('top_p', 0.95, 'Sampling: probability mass kept.', bounds=(0.01, 1.0)),
+    P('min_p', 0.05, 'Sampling: share of the best probability that a token needs.', bounds=(0.0, 1.0)),
+    P('seed', 0, 'Of sampling.', bounds=(0, (1 << 31) - 1)),
+    P('max_steps', 16, 'Tool calls of a goal that does not say.', live=True, bounds=(1, 1000)),
+    P('time_budget', 300.0, 'Seconds of a goal that does not say.', live=True, bounds=(0.1, 86400.0)),
+    P('loop_limit', 3, 'Equal calls with equal results in a row that end a goal.', live=True,
+      bounds=(2, 100)),
+    P('queue_length', 4, 'Goals that wait at most; more are rejected.', live=True, bounds=(0, 100)),
+)
+
+
+class PlannerParameters:
+    """
+    Declares the table on a node and reads it.
+
+    :param node: a node that can_configure() while configure-time parameters may change
+    """
+
+    def __init__(self, node: Any) -> None:
+        self._node = node
+        self._by_name = {p.name: p for p in PARAMETERS}
+        for parameter in PARAMETERS:
+            value = node.declare_parameter(
+                parameter.name, parameter.default, parameter.descriptor()).value
+            problem = parameter.problem(value)
+            if problem:
+                raise ValueError(problem)
+        node.add_on_set_parameters_callback(self._on_set)
+
+    def __getitem__(self, name: str) -> Any:
+        value = self._node.get_parameter(name).value
+        return float(value) if isinstance(self._by_name[name].default, float) else value
+
+    def _on_set(self, parameters: Sequence[Any]) -> SetParametersResult:
+        for parameter in parameters:
+            known = self._by_name.get(parameter.name)
+            if known is None:
+                continue
+            problem = known.problem(parameter.value)
+            if not problem and not known.live and not self._node.can_configure():
+                problem = (f'{known.name}: is read at configure; deactivate and clean up the planner first')
+            if problem:
+                return SetParametersResult(successful=False, reason=problem)
+        return SetParametersResult(successful=True)

@@ -1,0 +1,210 @@
+"""The action server that takes goals, and the thread that runs them one after the other."""
+
+from __future__ import annotations
+
+from collections import deque
+from dataclasses import dataclass, field, replace
+import threading
+import time
+from typing import Any
+
+from edge_llm_interfaces.action import Plan
+from rclpy.action import ActionServer, CancelResponse, GoalResponse
+
+from edge_llm_ros.agent.agent import Agent
+from edge_llm_ros.flow.cancellation import Cancellation
+from edge_llm_ros.flow.event import Finished
+from edge_llm_ros.flow.goal import Goal
+from edge_llm_ros.flow.metrics import Metrics
+from edge_llm_ros.flow.result import Outcome, Result
+from edge_llm_ros.flow.tool import FINISH
+from edge_llm_ros.platform.memory import peak_memory_bytes
+from edge_llm_ros.ros.conversions import feedback_message, goal_of, result_message
+
+_CANCELING_SECONDS = 2.0  # how long rclpy may take from accepting a cancel to the state that follows
+_CLOSE_SECONDS = 10.0
+
+
+@dataclass
+class _Accepted:
+    """A goal between its acceptance and its terminal state."""
+
+    handle: Any
+    goal: Goal
+    cancellation: Cancellation = field(default_factory=Cancellation)
+    result: Result | None = None
+    done: threading.Event = field(default_factory=threading.Event)
+
+    def end(self, result: Result) -> None:
+        """Let the execute callback give the goal its terminal state."""
+        self.result = result
+        self.done.set()
+
+
+class PlanServer:
+    """
+    Serves ``~/plan``; rejects goals until open() and after close().
+
+    The agent runs in a thread of this server's own. The executor's thread that executes the goal only
+    waits, and sets the terminal state once the result is there.
+
+    :param node: the planner node
+    :param group: reentrant callback group
+    """
+
+    def __init__(self, node: Any, group: Any) -> None:
+        self._node = node
+        self._logger = node.get_logger()
+        self._changed = threading.Condition()
+        self._waiting: deque[_Accepted] = deque()
+        self._running: _Accepted | None = None
+        self._agent: Agent | None = None
+        self._tools: tuple[str, ...] = ()
+        self._thread: threading.Thread | None = None
+        self._server = ActionServer(
+            node, Plan, '~/plan', self._execute, goal_callback=self._on_goal,
+            handle_accepted_callback=self._on_accepted, cancel_callback=self._on_cancel,
+            callback_group=group)
+
+    def open(self, agent: Agent, tools: tuple[str, ...]) -> None:
+        """Take goals for an agent that can call these tools."""
+        with self._changed:
+            self._agent, self._tools = agent, tools
+            self._thread = threading.Thread(target=self._run, args=(agent,), name='plan', daemon=True)
+            self._thread.start()
+
+    def close(self) -> bool:
+        """
+        End every goal with DEACTIVATED and reject new ones.
+
+        :returns: False if a running goal did not end in time
+        """
+        with self._changed:
+            thread, self._thread, self._agent = self._thread, None, None
+            for accepted in [*self._waiting, *([self._running] if self._running else [])]:
+                accepted.cancellation.cancel(Outcome.DEACTIVATED)
+            self._changed.notify_all()
+        if thread is not None:
+            thread.join(_CLOSE_SECONDS)
+            return not thread.is_alive()
+        return True
+
+    # Callbacks of rclpy; an exception in one of them would end the executor
+
+    def _on_goal(self, request: Any) -> GoalResponse:
+        try:
+            reason = self._why_not(request)
+        except Exception as error:
+            reason = f'{type(error).__name__}: {error}'
+        if reason:
+            self._logger.warning(f'goal rejected: {reason}')
+            return GoalResponse.REJECT
+        return GoalResponse.ACCEPT
+
+    def _why_not(self, request: Any) -> str:
+        with self._changed:
+            if self._agent is None:
+                return 'the planner is not active'
+            if self._running is not None and len(self._waiting) >= self._node.parameters['queue_length']:
+                return f'{len(self._waiting)} goals are waiting already (queue_length)'
+            if not request.instruction.strip():
+                return 'the instruction is empty'
+            unknown = [name for name in request.allowed_tools if name not in self._tools]
+            if unknown:
+                return f'allowed_tools: no tool {unknown[0]!r}; tools: {", ".join(self._tools)}'
+            if request.time_budget.sec < 0:
+                return 'time_budget is negative'
+        return ''
+
+    def _on_accepted(self, handle: Any) -> None:
+        parameters = self._node.parameters
+        goal = goal_of(handle.request, parameters['max_steps'], parameters['time_budget'])
+        if goal.allowed_tools is not None and FINISH in self._tools:
+            goal = replace(goal, allowed_tools=goal.allowed_tools | {FINISH})
+        accepted = _Accepted(handle, goal)
+        handle.accepted_goal = accepted
+        with self._changed:
+            if self._agent is None:
+                accepted.cancellation.cancel(Outcome.DEACTIVATED)
+                self._end_waiting(accepted)
+                return
+            self._waiting.append(accepted)
+            self._changed.notify_all()
+
+    def _on_cancel(self, handle: Any) -> CancelResponse:
+        accepted = getattr(handle, 'accepted_goal', None)
+        if accepted is None:
+            return CancelResponse.REJECT
+        accepted.cancellation.cancel(Outcome.CANCELED)
+        with self._changed:
+            if accepted in self._waiting:
+                self._waiting.remove(accepted)
+                # Not here: the goal is in its canceling state only after this callback.
+                threading.Thread(target=self._end_waiting, args=(accepted,), daemon=True).start()
+        return CancelResponse.ACCEPT
+
+    def _execute(self, handle: Any) -> Any:
+        """Wait for the goal's result and set its terminal state as the very last thing."""
+        accepted = handle.accepted_goal
+        accepted.done.wait()
+        result = accepted.result
+        message = result_message(result)
+        if result.outcome is Outcome.SUCCEEDED:
+            handle.succeed()
+        elif result.outcome is Outcome.CANCELED and _is_canceling(handle):
+            handle.canceled()
+        else:
+            handle.abort()
+        return message
+
+    # The thread that runs goals
+
+    def _run(self, agent: Agent) -> None:
+        while True:
+            with self._changed:
+                while not self._waiting and self._agent is agent:
+                    self._changed.wait()
+                if not self._waiting:
+                    return
+                accepted = self._running = self._waiting.popleft()
+            try:
+                accepted.handle.execute()
+                accepted.end(self._run_goal(agent, accepted))
+            finally:
+                with self._changed:
+                    self._running = None
+
+    def _run_goal(self, agent: Agent, accepted: _Accepted) -> Result:
+        goal = accepted.goal
+        accepted.cancellation.limit(goal.time_budget)
+        self._logger.info(f'goal: {goal.instruction!r}')
+        result = Result(Outcome.ENGINE_ERROR, 'the agent ended without a result', (), Metrics())
+        try:
+            for event in agent.run(goal, accepted.cancellation):
+                if isinstance(event, Finished):
+                    result = event.result
+                else:
+                    accepted.handle.publish_feedback(feedback_message(event))
+        except Exception as error:
+            # Ours: the goal must end all the same, and the node stay.
+            self._node.log_exception('the goal failed')
+            result = replace(result, message=f'{type(error).__name__}: {error}')
+        self._logger.info(f'{result.outcome.name}: {result.message}')
+        return replace(result, metrics=replace(
+            result.metrics, peak_memory_bytes=peak_memory_bytes()))
+
+    def _end_waiting(self, accepted: _Accepted) -> None:
+        """End a goal that never ran."""
+        reason = accepted.cancellation.reason or Outcome.DEACTIVATED
+        if reason is Outcome.CANCELED:
+            _is_canceling(accepted.handle)
+        accepted.end(Result(reason, 'The goal ended before its turn came.', (), Metrics()))
+        accepted.handle.execute()
+
+
+def _is_canceling(handle: Any) -> bool:
+    """Wait until rclpy has put a goal into its canceling state; False if that does not happen."""
+    deadline = time.monotonic() + _CANCELING_SECONDS
+    while not handle.is_cancel_requested and time.monotonic() < deadline:
+        time.sleep(0.002)
+    return bool(handle.is_cancel_requested)

@@ -1,0 +1,110 @@
+"""Everything that configure makes and cleanup frees."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+import os
+import time
+from typing import Any
+
+from edge_llm_ros.agent.agent import Agent
+from edge_llm_ros.engine.local import LocalEngine
+from edge_llm_ros.flow.engine import EngineConfig, Sampling
+from edge_llm_ros.flow.errors import ConfigError
+from edge_llm_ros.prompt.formats import chat_format
+from edge_llm_ros.prompt.local_model import GenerationLimits, LocalModel
+from edge_llm_ros.prompt.prompt_file import PromptFile
+from edge_llm_ros.ros.parameters import PlannerParameters
+from edge_llm_ros.ros.toolset import RosToolset
+from edge_llm_ros.tools.tool_file import read_file
+from edge_llm_ros.tools.toolset import load_tools
+
+_ENGINE_FIELDS = ('context_tokens', 'max_sessions', 'batch_tokens', 'chunk_seconds', 'threads',
+                  'batch_threads', 'gpu_layers')
+
+
+def _path(value: str) -> str:
+    return os.path.expanduser(os.path.expandvars(value))
+
+
+class Planner:
+    """
+    A loaded model, its warm prefix and the tools.
+
+    Files and interfaces are checked first: they fail in milliseconds, the model loads in seconds.
+
+    :param node: that owns clients and publishers
+    :param group: reentrant callback group for them
+    :param log: takes lines for the person who waits
+    :raises EdgeLlmError: if anything cannot be used; what was made until then is freed
+    """
+
+    def __init__(self, node: Any, group: Any, parameters: PlannerParameters,
+                 log: Callable[[str], None]) -> None:
+        self._parameters = parameters
+        self._log = log
+        self._engine: LocalEngine | None = None
+        self._closing = False
+        files = [_path(p) for p in parameters['tool_files'] if p]
+        if not files:
+            raise ConfigError('tool_files: is empty. Give at least one tool file.')
+        tools, builtins = load_tools(files)
+        self.toolset = RosToolset(node, group, tools, builtins)
+        try:
+            self._prompt_path = _path(parameters['prompt_file'])
+            if not self._prompt_path:
+                raise ConfigError('prompt_file: is empty. Give a prompt file.')
+            self._prompt = read_file(self._prompt_path, PromptFile)
+            self._examples = self._prompt.for_tools(self._prompt_path, self.toolset.schemas())
+        except BaseException:
+            self.close()
+            raise
+
+    def load(self) -> None:
+        """Load the model and evaluate the prefix; close() from another thread ends it."""
+        get = self._parameters
+        start = time.monotonic()
+        engine = LocalEngine(EngineConfig(
+            model_path=_path(get['model_path']), **{name: get[name] for name in _ENGINE_FIELDS}))
+        self._engine = engine
+        if self._closing:
+            engine.cancel('warm_up')
+        info = engine.info()
+        if info.trained_context_tokens and info.context_tokens > info.trained_context_tokens:
+            self._log(f'context_tokens: {info.context_tokens} is more than the '
+                      f'{info.trained_context_tokens} that the model was trained for.')
+        sampling = Sampling(**{name: get[name] for name in (
+            'temperature', 'top_k', 'top_p', 'min_p', 'seed')})
+        self.model = LocalModel(
+            engine, chat_format(get['chat_format'], info), self._prompt.system, self.toolset.schemas(),
+            self._examples, GenerationLimits(get['call_tokens'], get['text_length'], sampling))
+        self._log(f'{info.name} ({info.description}, {info.size_bytes / 1e9:.2f} GB, '
+                  f'{self.model.format.name}, {"GPU" if info.gpu else f"{info.threads} CPU threads"}) '
+                  f'loaded in {time.monotonic() - start:.1f} s')
+        self._warm_up()
+
+    def _warm_up(self) -> None:
+        start = told = time.monotonic()
+        for progress in self.model.warm_up():
+            if time.monotonic() - told > 3.0:
+                told = time.monotonic()
+                self._log(f'warm-up: {progress.evaluated} of {progress.total} prefix tokens')
+        seconds = time.monotonic() - start
+        self._log(f'warm-up: {len(self.model.prefix)} prefix tokens evaluated in {seconds:.1f} s and pinned')
+
+    def agent(self) -> Agent:
+        """Return an agent that plans with this model and these tools."""
+        return Agent(self.model, self.toolset, self._parameters['loop_limit'])
+
+    def interrupt(self) -> None:
+        """End a load() that is running in another thread, as soon as the model is there."""
+        self._closing = True
+        if self._engine is not None:
+            self._engine.cancel('warm_up')
+
+    def close(self) -> None:
+        """Free the model and give clients and publishers back; no goal may be running."""
+        if self._engine is not None:
+            self._engine.close()
+            self._engine = None
+        self.toolset.destroy()

@@ -1,0 +1,174 @@
+"""The lifecycle node that hosts the planner."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+import logging
+import sys
+import traceback
+from typing import Any
+
+import rclpy
+from rclpy.callback_groups import ReentrantCallbackGroup
+from rclpy.executors import ExternalShutdownException, MultiThreadedExecutor
+from rclpy.lifecycle import LifecycleNode, LifecycleState, TransitionCallbackReturn
+
+from edge_llm_ros.flow.errors import EdgeLlmError
+from edge_llm_ros.ros.parameters import PlannerParameters
+from edge_llm_ros.ros.plan_server import PlanServer
+from edge_llm_ros.ros.planner import Planner
+
+# One waits for the running goal, one may load the model; two are left for everything else.
+_EXECUTOR_THREADS = 4
+
+
+class _RosLogHandler(logging.Handler):
+    """Hands records of Python's logging to the node's logger."""
+
+    def __init__(self, node: Any) -> None:
+        super().__init__(logging.INFO)
+        self._logger = node.get_logger()
+
+    def emit(self, record: logging.LogRecord) -> None:
+        text = self.format(record)
+        if record.levelno >= logging.ERROR:
+            self._logger.error(text)
+        elif record.levelno >= logging.WARNING:
+            self._logger.warning(text)
+        else:
+            self._logger.info(text)
+
+
+class PlannerNode(LifecycleNode):
+    """
+    Plans goals given in plain language.
+
+    configure loads the model and evaluates the prefix; activate takes goals on ``~/plan``;
+    deactivate ends running goals; cleanup frees the model.
+    """
+
+    def __init__(self) -> None:
+        super().__init__('planner')
+        self._planner: Planner | None = None
+        self._configuring = False
+        self.parameters = PlannerParameters(self)
+        self._group = ReentrantCallbackGroup()
+        self._server = PlanServer(self, self._group)
+        logger = logging.getLogger('edge_llm_ros')
+        logger.setLevel(logging.INFO)
+        logger.addHandler(_RosLogHandler(self))
+        logger.propagate = False
+
+    def can_configure(self) -> bool:
+        """Say whether what configure reads may change."""
+        return self._planner is None and not self._configuring
+
+    def log_exception(self, what: str) -> None:
+        """Log the exception that is being handled, with its traceback."""
+        self.get_logger().error(f'{what}:\n{traceback.format_exc()}')
+
+    def _transition(self, name: str, work: Callable[[], None]) -> TransitionCallbackReturn:
+        """Do the work of a transition; a failure is logged with its reason, which rclpy would swallow."""
+        try:
+            work()
+        except EdgeLlmError as error:
+            self.get_logger().error(f'{name} failed: {error}')
+            return TransitionCallbackReturn.FAILURE
+        except Exception:
+            self.log_exception(f'{name} failed')
+            return TransitionCallbackReturn.FAILURE
+        return TransitionCallbackReturn.SUCCESS
+
+    def on_configure(self, state: LifecycleState) -> TransitionCallbackReturn:
+        """Check files and interfaces, load the model, evaluate the prefix."""
+        return self._transition('configure', self._configure)
+
+    def _configure(self) -> None:
+        self._configuring = True
+        planner: Planner | None = None
+        try:
+            planner = Planner(self, self._group, self.parameters, self.get_logger().info)
+            self._planner = planner
+            planner.load()
+        except BaseException:
+            self._planner = None
+            if planner is not None:
+                planner.close()
+            raise
+        finally:
+            self._configuring = False
+
+    def on_activate(self, state: LifecycleState) -> TransitionCallbackReturn:
+        """Take goals."""
+        result = self._transition('activate', self._activate)
+        return super().on_activate(state) if result is TransitionCallbackReturn.SUCCESS else result
+
+    def _activate(self) -> None:
+        assert self._planner is not None
+        self._server.open(
+            self._planner.agent(), tuple(tool.name for tool in self._planner.toolset.schemas()))
+        self.get_logger().info('ready for goals')
+
+    def on_deactivate(self, state: LifecycleState) -> TransitionCallbackReturn:
+        """End running goals and reject new ones."""
+        self._transition('deactivate', self._deactivate)
+        return super().on_deactivate(state)
+
+    def _deactivate(self) -> None:
+        if not self._server.close():
+            self.get_logger().error('a goal has not ended; its tool does not return')
+
+    def on_cleanup(self, state: LifecycleState) -> TransitionCallbackReturn:
+        """Free the model."""
+        return self._transition('cleanup', self.free)
+
+    def on_shutdown(self, state: LifecycleState) -> TransitionCallbackReturn:
+        """End goals and free the model."""
+        return self._transition('shutdown', self.free)
+
+    def on_error(self, state: LifecycleState) -> TransitionCallbackReturn:
+        """Free what there is; the node can be configured again."""
+        return self._transition('error handling', self.free)
+
+    def free(self) -> None:
+        """End goals, free the model and give clients and publishers back."""
+        self._deactivate()
+        planner, self._planner = self._planner, None
+        if planner is not None:
+            planner.close()
+
+    def interrupt(self) -> None:
+        """Have a running configure end soon."""
+        if self._planner is not None:
+            self._planner.interrupt()
+
+
+def main(args: list[str] | None = None) -> int:
+    """Run the planner until it is told to stop."""
+    rclpy.init(args=args)
+    executor = MultiThreadedExecutor(num_threads=_EXECUTOR_THREADS)
+    node = None
+    try:
+        node = PlannerNode()
+        executor.add_node(node)
+        while rclpy.ok():
+            try:
+                executor.spin()
+            except (KeyboardInterrupt, ExternalShutdownException):
+                break
+            except Exception:
+                # An illegal transition request raises here in Jazzy; the node must outlive it.
+                node.log_exception('a request could not be handled')
+    except (KeyboardInterrupt, ExternalShutdownException):
+        pass
+    finally:
+        if node is not None:
+            node.interrupt()
+            node.free()
+        executor.shutdown(timeout_sec=2.0)
+        rclpy.try_shutdown()
+    return 0
+
+
+if __name__ == '__main__':
+    sys.exit(main())

@@ -1,0 +1,68 @@
+"""A tool that calls a service."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+import time
+from typing import Any
+
+from edge_llm_ros.flow.cancellation import Cancellation
+from edge_llm_ros.flow.tool import Observation, Status
+from edge_llm_ros.ros.messages import interface
+from edge_llm_ros.ros.verbs import RequestMaker, ResultView, wait_for, WAIT_SLICE
+from edge_llm_ros.tools.gate import Passage
+from edge_llm_ros.tools.tool_file import Tool
+from edge_llm_ros.tools.toolset import failed, succeeded
+
+
+class ServiceCall:
+    """
+    Calls a service and waits for the response.
+
+    :param node: that owns the client
+    :param group: callback group of the client
+    :param where: tool, for messages
+    :raises ConfigError: if the tool does not fit the service type
+    """
+
+    def __init__(self, node: Any, group: Any, tool: Tool, where: str) -> None:
+        verb = tool.service
+        assert verb is not None
+        kind = interface(verb.type, f'{where}.service.type')
+        self._name = verb.name
+        self._timeout = tool.timeout
+        self._request = RequestMaker(tool, kind.Request, where)
+        self._view = ResultView(tool, kind.Response, where)
+        self._node = node
+        self._client = node.create_client(kind, verb.name, callback_group=group)
+
+    def prepare(self, passage: Passage) -> Any:
+        """Return the request."""
+        return self._request(passage)
+
+    def send(self, message: Any, passage: Passage, cancellation: Cancellation,
+             on_progress: Callable[[str], None]) -> Observation:
+        """Call the service."""
+        deadline = time.monotonic() + self._timeout
+        while not self._client.service_is_ready():
+            if time.monotonic() >= deadline:
+                return failed(f'there is no service {self._name!r} of this type')
+            if cancellation.wait(WAIT_SLICE):
+                return failed('canceled before it was sent', Status.CANCELED)
+        future = self._client.call_async(message)
+        if not wait_for(future, deadline - time.monotonic(), cancellation):
+            self._client.remove_pending_request(future)
+            if cancellation:
+                return failed('canceled while waiting for the response', Status.CANCELED)
+            return failed(f'no response from {self._name!r} within {self._timeout:g} s')
+        response = future.result()
+        result = self._view.of(response)
+        if self._view.has_success and response.success is False:
+            reason = getattr(response, 'message', '') if self._view.has_message else ''
+            return failed(reason or f'{self._name} reports no success', result={
+                k: v for k, v in result.items() if k not in ('success', 'message')})
+        return succeeded(result or {'success': True})
+
+    def destroy(self) -> None:
+        """Give the client back."""
+        self._node.destroy_client(self._client)

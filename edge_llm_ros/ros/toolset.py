@@ -1,0 +1,43 @@
+"""The tools of a planner, connected to ROS."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from edge_llm_ros.ros.action_verb import ActionCall
+from edge_llm_ros.ros.publish_verb import Publish
+from edge_llm_ros.ros.read_verb import Read
+from edge_llm_ros.ros.service_verb import ServiceCall
+from edge_llm_ros.tools.tool_file import Builtins, Tool
+from edge_llm_ros.tools.toolset import GatedToolset
+
+VERBS: Mapping[str, Callable[..., Any]] = {
+    'service': ServiceCall, 'action': ActionCall, 'publish': Publish, 'read': Read}
+
+
+class RosToolset(GatedToolset):
+    """
+    The gated tools with a client, publisher or subscription each, made once.
+
+    :param node: that owns them
+    :param group: their callback group; reentrant, so that no call waits for another
+    :raises ConfigError: if a tool does not fit its interface; what was made is given back
+    """
+
+    def __init__(self, node: Any, group: Any, tools: Mapping[str, Tool], builtins: Builtins) -> None:
+        self._made: dict[str, Any] = {}
+        try:
+            for name, tool in tools.items():
+                make = next(make for verb, make in VERBS.items() if getattr(tool, verb) is not None)
+                self._made[name] = make(node, group, tool, f'tools.{name}')
+        except BaseException:
+            self.destroy()
+            raise
+        super().__init__(tools, builtins, self._made)
+
+    def destroy(self) -> None:
+        """Give everything back; no call may be running."""
+        for verb in self._made.values():
+            verb.destroy()
+        self._made.clear()

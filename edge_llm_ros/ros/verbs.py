@@ -1,0 +1,111 @@
+"""What all ways to the robot share: messages in, chosen result fields out, waits that end."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+import threading
+import time
+from typing import Any
+
+from edge_llm_ros.flow.cancellation import Cancellation
+from edge_llm_ros.flow.errors import ConfigError
+from edge_llm_ros.ros.messages import check_path, field_kind, fill, get, plain
+from edge_llm_ros.tools.gate import Passage, Refused
+from edge_llm_ros.tools.tool_file import ResultField, Tool
+
+WAIT_SLICE = 0.1  # seconds between two looks at the cancellation
+
+
+class ResultView:
+    """
+    The part of a response that the model is told.
+
+    :param message_class: of the response
+    :param where: tool, for messages
+    :raises ConfigError: if a field of the tool's result is not in the response
+    """
+
+    def __init__(self, tool: Tool, message_class: Any, where: str) -> None:
+        fields = tool.result
+        if isinstance(fields, list):
+            fields = {path.split('.')[-1]: ResultField(field=path) for path in fields}
+        self._fields = fields
+        self._class = message_class
+        self.has_success = 'success' in message_class.get_fields_and_field_types()
+        self.has_message = 'message' in message_class.get_fields_and_field_types()
+        for name, field in fields.items():
+            try:
+                check_path(message_class, field.field)
+            except ValueError as error:
+                raise ConfigError(f'{where}.result.{name}: {error}') from None
+
+    def of(self, response: Any) -> dict[str, Any]:
+        """Return the chosen fields of a response."""
+        return {name: self._value(response, field) for name, field in self._fields.items()}
+
+    def _value(self, response: Any, field: ResultField) -> Any:
+        value = plain(get(response, field.field), field_kind(self._class, field.field))
+        if isinstance(value, bool) or not isinstance(value, (int, float)):
+            return value
+        value = value * field.scale if field.scale != 1.0 else value
+        if field.digits is not None:
+            value = round(value, field.digits) if field.digits else round(value)
+        return value
+
+
+class RequestMaker:
+    """
+    Makes the message of a call.
+
+    :param message_class: of the request
+    :raises ConfigError: if a fixed field, an argument's field or one of its values does not fit
+    """
+
+    def __init__(self, tool: Tool, message_class: Any, where: str) -> None:
+        self._class = message_class
+        duration = tool.publish.duration if tool.publish else None
+        try:
+            fill(message_class(), tool.fixed)
+        except Refused as error:
+            raise ConfigError(f'{where}.fixed: {error}') from None
+        for name, argument in tool.arguments.items():
+            if name == duration:
+                continue
+            try:
+                if argument.values is None:
+                    check_path(message_class, argument.field or name)
+                for value in (argument.values or {}).values():
+                    fill(message_class(), value)
+                for word in argument.enum or ():
+                    fill(message_class(), {argument.field or name: word})
+            except (ValueError, Refused) as error:
+                raise ConfigError(f'{where}.arguments.{name}: {error}') from None
+
+    def __call__(self, passage: Passage) -> Any:
+        """Return the message; raises Refused if a value does not fit its field exactly."""
+        message = self._class()
+        fill(message, passage.fields)
+        return message
+
+
+def wait_for(future: Any, seconds: float, cancellation: Cancellation | None,
+             look: Callable[[], None] | None = None) -> bool:
+    """
+    Wait for an rclpy future from a thread that does not spin.
+
+    :param seconds: at most, on the steady clock
+    :param cancellation: ends the wait early; None to wait through a cancel
+    :param look: called at every slice of the wait
+    :returns: whether the future is done
+    """
+    done = threading.Event()
+    future.add_done_callback(lambda _: done.set())
+    deadline = time.monotonic() + seconds
+    while not done.is_set():
+        left = deadline - time.monotonic()
+        if left <= 0 or (cancellation is not None and cancellation):
+            return bool(future.done())
+        if look is not None:
+            look()
+        done.wait(min(left, WAIT_SLICE))
+    return True

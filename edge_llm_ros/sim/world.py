@@ -1,0 +1,184 @@
+"""The simulated world: places, one robot, and what it did; no ROS in it, the same for the same seed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+import math
+import random
+from typing import Any
+
+PLACES: Mapping[str, tuple[float, float]] = {
+    'dock': (0.0, 0.0),
+    'kitchen': (4.0, 2.0),
+    'office': (6.0, -2.0),
+    'lab': (2.0, -4.0),
+    'hallway': (3.0, 0.0),
+    'storage': (-2.0, 3.0),
+    'entrance': (7.0, 1.0),
+    'meeting_room': (5.0, 4.0),
+}
+BEHIND_DOOR = 'storage'
+
+_ARRIVED = 0.02  # metres
+_AT_PLACE = 0.5  # metres
+_DRAIN_PER_METRE = 0.2  # percent
+_CHARGE_PER_SECOND = 1.0  # percent
+
+
+class WorldError(Exception):
+    """Raised when the robot cannot do what it was told; the message is what it answers."""
+
+
+@dataclass
+class World:
+    """
+    The state of the robot and of what is around it.
+
+    :param seed: of temperatures and of where objects are
+    :param speed: of the robot, metres a second
+    :param watchdog: seconds without a velocity command after which the robot stops; 0 for never
+    """
+
+    seed: int = 0
+    speed: float = 2.0
+    watchdog: float = 0.5
+    x: float = 0.0
+    y: float = 0.0
+    yaw: float = 0.0
+    battery: float = 80.0
+    gripper_closed: bool = False
+    holding: str = ''
+    lights: bool = False
+    door_open: bool = True
+    target: tuple[float, float] | None = None
+    distance: float = 0.0
+    moving: bool = False
+    said: list[dict[str, str]] = field(default_factory=list)
+    path: list[str] = field(default_factory=list)
+    objects: dict[str, str] = field(default_factory=dict)
+    temperatures: dict[str, float] = field(default_factory=dict)
+    _velocity: tuple[float, float] = (0.0, 0.0)
+    _velocity_age: float = 0.0
+
+    def __post_init__(self) -> None:
+        generator = random.Random(self.seed)
+        self.temperatures = {name: round(generator.uniform(18.0, 26.0), 1) for name in PLACES}
+        rooms = [name for name in PLACES if name not in ('dock', 'hallway')]
+        self.objects = {name: generator.choice(rooms) for name in ('cup', 'parcel')}
+        self.path = [self.place]
+
+    @property
+    def place(self) -> str:
+        """Return the name of the place where the robot is, or an empty text between places."""
+        for name, (x, y) in PLACES.items():
+            if math.hypot(self.x - x, self.y - y) <= _AT_PLACE:
+                return name
+        return ''
+
+    @property
+    def remaining(self) -> float:
+        """Return the metres to the target; 0 without one."""
+        if self.target is None:
+            return 0.0
+        return math.hypot(self.target[0] - self.x, self.target[1] - self.y)
+
+    def drive_to(self, x: float, y: float) -> None:
+        """Set out for a position; raises WorldError if the way is closed or the battery empty."""
+        inside = math.hypot(x - PLACES[BEHIND_DOOR][0], y - PLACES[BEHIND_DOOR][1]) <= _AT_PLACE
+        if inside != (self.place == BEHIND_DOOR) and not self.door_open:
+            raise WorldError(f'the door of the {BEHIND_DOOR} is closed')
+        if self.battery <= 0:
+            raise WorldError('the battery is empty')
+        self._velocity = (0.0, 0.0)
+        self.target = (x, y)
+
+    def stop(self) -> None:
+        """Stand still."""
+        self.target = None
+        self._velocity = (0.0, 0.0)
+
+    def set_velocity(self, forward: float, turn: float) -> None:
+        """Drive at a velocity, metres and radians a second, until the next command or the watchdog."""
+        self.target = None
+        self._velocity, self._velocity_age = (forward, turn), 0.0
+
+    def tick(self, seconds: float) -> None:
+        """Let time pass."""
+        x, y = self.x, self.y
+        if self.target is not None:
+            self._tick_target(seconds)
+        else:
+            self._tick_velocity(seconds)
+        moved = math.hypot(self.x - x, self.y - y)
+        self.moving = moved > 0 or self._velocity != (0.0, 0.0)
+        self.distance += moved
+        self.battery = max(0.0, self.battery - moved * _DRAIN_PER_METRE)
+        if self.place == 'dock' and not self.moving:
+            self.battery = min(100.0, self.battery + seconds * _CHARGE_PER_SECOND)
+        if self.place and self.place != self.path[-1]:
+            self.path.append(self.place)
+        if self.holding:
+            self.objects[self.holding] = self.place
+
+    def _tick_target(self, seconds: float) -> None:
+        assert self.target is not None
+        if self.battery <= 0:
+            self.stop()
+            return
+        left, step = self.remaining, self.speed * seconds
+        self.yaw = math.atan2(self.target[1] - self.y, self.target[0] - self.x) if left > _ARRIVED else self.yaw
+        if left <= step:
+            self.x, self.y = self.target
+            self.target = None
+        else:
+            self.x += (self.target[0] - self.x) / left * step
+            self.y += (self.target[1] - self.y) / left * step
+
+    def _tick_velocity(self, seconds: float) -> None:
+        self._velocity_age += seconds
+        if self.watchdog and self._velocity_age > self.watchdog or self.battery <= 0:
+            self._velocity = (0.0, 0.0)
+        forward, turn = self._velocity
+        self.yaw = math.remainder(self.yaw + turn * seconds, 2 * math.pi)
+        self.x += forward * math.cos(self.yaw) * seconds
+        self.y += forward * math.sin(self.yaw) * seconds
+
+    def set_gripper(self, closed: bool) -> str:
+        """Open or close the gripper; opening lets go of what it holds."""
+        if not closed and self.holding:
+            self.put_down()
+        self.gripper_closed = closed
+        return 'closed' if closed else 'open'
+
+    def pick_up(self) -> str:
+        """Grasp the object at this place and return its name."""
+        if self.holding:
+            raise WorldError(f'the gripper already holds the {self.holding}')
+        here = sorted(name for name, place in self.objects.items() if place and place == self.place)
+        if not here:
+            raise WorldError('there is no object here')
+        self.holding, self.gripper_closed = here[0], True
+        return here[0]
+
+    def put_down(self) -> str:
+        """Let go of the object at this place and return its name."""
+        if not self.holding:
+            raise WorldError('the gripper holds nothing')
+        name, self.holding, self.gripper_closed = self.holding, '', False
+        return name
+
+    def say(self, text: str) -> None:
+        """Say something where the robot is."""
+        self.said.append({'place': self.place, 'text': text})
+
+    def state(self) -> dict[str, Any]:
+        """Return everything a judge may ask for."""
+        return {
+            'place': self.place, 'x': round(self.x, 3), 'y': round(self.y, 3), 'yaw': round(self.yaw, 3),
+            'moving': self.moving, 'battery_percent': round(self.battery, 1),
+            'gripper': 'closed' if self.gripper_closed else 'open', 'holding': self.holding,
+            'lights': self.lights, 'door': 'open' if self.door_open else 'closed',
+            'said': list(self.said), 'objects': dict(self.objects), 'path': list(self.path),
+            'distance': round(self.distance, 2),
+        }

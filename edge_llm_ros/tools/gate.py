@@ -1,0 +1,56 @@
+"""The gate: from the model's arguments to the request fields that may leave, or a refusal."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from edge_llm_ros.tools.tool_file import Tool
+
+
+class Refused(Exception):
+    """Raised when a call must not leave; the message is for the model."""
+
+
+@dataclass(frozen=True)
+class Passage:
+    """
+    A call that passed.
+
+    :param fields: request fields by dotted path, not yet of their IDL types
+    :param duration: seconds of a rate publish
+    """
+
+    fields: Mapping[str, Any]
+    duration: float = 0.0
+
+
+def pass_gate(tool: Tool, arguments: Mapping[str, Any]) -> Passage:
+    """
+    Check the arguments of a call against the tool and map them to request fields.
+
+    :raises Refused: with the argument, what is wrong with it and what is allowed
+    """
+    unknown = [name for name in arguments if name not in tool.arguments]
+    if unknown:
+        allowed = ', '.join(tool.arguments) or 'none'
+        raise Refused(f'unknown argument {unknown[0]!r}; allowed: {allowed}')
+    fields = dict(tool.fixed)
+    duration = tool.publish.duration if tool.publish else None
+    seconds = duration if isinstance(duration, float) else 0.0
+    for name, argument in tool.arguments.items():
+        value = arguments.get(name, argument.default)
+        if value is None:
+            raise Refused(f'argument {name!r} is missing')
+        try:
+            argument.check(value)
+        except ValueError as error:
+            raise Refused(f'argument {name!r}: {error}') from None
+        if name == duration:
+            seconds = float(value)
+        elif argument.values is not None:
+            fields.update(argument.values[str(value)])
+        else:
+            fields[argument.field or name] = value
+    return Passage(fields, seconds)

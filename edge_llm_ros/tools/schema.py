@@ -1,0 +1,55 @@
+"""From a tool of the file to what the model sees of it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from edge_llm_ros.flow.tool import FINISH, ToolSchema, WAIT
+from edge_llm_ros.tools.tool_file import Argument, Builtins, Tool
+
+SUMMARY_LENGTH = 160
+
+
+def argument_schema(argument: Argument) -> dict[str, Any]:
+    """Return the JSON schema of an argument, keys in the order of the prompt."""
+    schema: dict[str, Any] = {'type': argument.type}
+    unit = f' [{argument.unit}]' if argument.unit else ''
+    schema['description'] = argument.description + unit
+    words = list(argument.values) if argument.values is not None else argument.enum
+    if words is not None:
+        schema['enum'] = words
+    for key, value in (('minimum', argument.minimum), ('maximum', argument.maximum)):
+        if value is not None:
+            schema[key] = int(value) if value == int(value) else value
+    if argument.max_length is not None:
+        schema['maxLength'] = argument.max_length
+    if argument.default is not None:
+        schema['default'] = argument.default
+    return schema
+
+
+def tool_schema(name: str, tool: Tool) -> ToolSchema:
+    """Return a tool as the model sees it."""
+    return ToolSchema(name, tool.description, {
+        'type': 'object',
+        'properties': {key: argument_schema(a) for key, a in tool.arguments.items()},
+        'required': [key for key, a in tool.arguments.items() if a.default is None],
+    })
+
+
+def builtin_schemas(builtins: Builtins) -> tuple[ToolSchema, ...]:
+    """Return the built-in tools that are switched on."""
+    schemas = []
+    if builtins.wait:
+        seconds = {'type': 'number', 'description': 'How long [s]', 'minimum': 0,
+                   'maximum': builtins.wait}
+        schemas.append(ToolSchema(WAIT, 'Wait before the next call.', {
+            'type': 'object', 'properties': {'seconds': seconds}, 'required': ['seconds']}))
+    if builtins.finish:
+        properties = {
+            'success': {'type': 'boolean', 'description': 'true if the goal is reached, false if not'},
+            'summary': {'type': 'string', 'description': 'One sentence: what was done or why not',
+                        'maxLength': SUMMARY_LENGTH}}
+        schemas.append(ToolSchema(FINISH, 'End the goal; always the last call.', {
+            'type': 'object', 'properties': properties, 'required': ['success', 'summary']}))
+    return tuple(schemas)

@@ -1,0 +1,64 @@
+"""YAML read strictly: what a person did not mean is an error, not a surprise at run time."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from edge_llm_ros.flow.errors import ConfigError
+
+_MAX_BYTES = 4 << 20
+
+
+class _StrictLoader(yaml.SafeLoader):
+    """SafeLoader that refuses duplicate keys, keys that are not text, and aliases."""
+
+    def compose_node(self, parent: yaml.Node | None, index: int) -> yaml.Node | None:
+        if self.check_event(yaml.AliasEvent):
+            event = self.peek_event()
+            raise yaml.constructor.ConstructorError(
+                None, None, 'aliases (*name) are not allowed: write the values out', event.start_mark)
+        return super().compose_node(parent, index)
+
+    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Hashable, Any]:
+        seen: set[str] = set()
+        for key, _ in node.value:
+            name = self.construct_object(key, deep=True)
+            if not isinstance(name, str):
+                raise yaml.constructor.ConstructorError(
+                    None, None, f'the key {name!r} is {type(name).__name__}, not text: quote it',
+                    key.start_mark)
+            if name in seen:
+                raise yaml.constructor.ConstructorError(
+                    None, None, f'the key {name!r} is there twice', key.start_mark)
+            seen.add(name)
+        return super().construct_mapping(node, deep)
+
+
+def read_yaml(path: str) -> dict[str, Any]:
+    """
+    Read a YAML file that holds a mapping.
+
+    :raises ConfigError: with file, line and reason
+    """
+    file = Path(path)
+    try:
+        if file.stat().st_size > _MAX_BYTES:
+            raise ConfigError(f'{path}: the file is larger than {_MAX_BYTES >> 20} MiB.')
+        value = yaml.load(file.read_text(encoding='utf-8'), Loader=_StrictLoader)  # noqa: S506
+    except OSError as error:
+        raise ConfigError(f'{path}: cannot be read: {error.strerror}.') from error
+    except UnicodeDecodeError as error:
+        raise ConfigError(f'{path}: is not UTF-8 (byte {error.start}).') from error
+    except RecursionError:
+        raise ConfigError(f'{path}: is nested too deeply.') from None
+    except yaml.YAMLError as error:
+        mark = getattr(error, 'problem_mark', None)
+        line = f', line {mark.line + 1}' if mark else ''
+        raise ConfigError(f'{path}{line}: {getattr(error, "problem", None) or error}.') from error
+    if not isinstance(value, dict):
+        raise ConfigError(f'{path}: a mapping was expected, not {type(value).__name__}.')
+    return value

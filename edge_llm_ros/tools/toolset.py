@@ -1,0 +1,117 @@
+"""The tools that a planner has: built-in ones, and those of its files behind the gate."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+import logging
+from typing import Any, Protocol
+
+from edge_llm_ros.flow.cancellation import Cancellation
+from edge_llm_ros.flow.canonical_json import canonical_json
+from edge_llm_ros.flow.errors import ConfigError
+from edge_llm_ros.flow.tool import Observation, Status, ToolCall, ToolSchema, WAIT
+from edge_llm_ros.tools.gate import pass_gate, Passage, Refused
+from edge_llm_ros.tools.schema import builtin_schemas, tool_schema
+from edge_llm_ros.tools.tool_file import Builtins, read_file, Tool, ToolFile
+
+logger = logging.getLogger(__name__)
+
+
+class Verb(Protocol):
+    """One tool's way to the robot."""
+
+    def prepare(self, passage: Passage) -> Any:
+        """
+        Return the message to send, every field of its IDL type.
+
+        :raises Refused: if a value does not fit its field exactly
+        """
+
+    def send(self, message: Any, passage: Passage, cancellation: Cancellation,
+             on_progress: Callable[[str], None]) -> Observation:
+        """Send the message and wait for what comes of it, until the tool's timeout at most."""
+
+
+def succeeded(result: Mapping[str, Any]) -> Observation:
+    """Return the observation of a call that worked."""
+    return Observation(Status.SUCCEEDED, canonical_json(dict(result)))
+
+
+def failed(reason: str, status: Status = Status.FAILED, result: Mapping[str, Any] | None = None
+           ) -> Observation:
+    """Return the observation of a call that did not work, with the reason for the model."""
+    return Observation(status, canonical_json({'error': reason, **(result or {})}), reason)
+
+
+def load_tools(paths: list[str]) -> tuple[dict[str, Tool], Builtins]:
+    """
+    Read tool files, in order, into one set of tools.
+
+    :raises ConfigError: if a file is wrong, or two define the same tool
+    """
+    tools: dict[str, Tool] = {}
+    builtins = Builtins()
+    for path in paths:
+        file = read_file(path, ToolFile)
+        twice = sorted(set(tools) & set(file.tools))
+        if twice:
+            raise ConfigError(f'{path}: tools.{twice[0]}: an earlier tool file has a tool of this name.')
+        tools.update(file.tools)
+        if 'builtins' in file.model_fields_set:
+            builtins = file.builtins
+    return tools, builtins
+
+
+class GatedToolset:
+    """
+    The tools of the files and the built-in ones.
+
+    :param tools: by name, in the order of the prompt
+    :param verbs: by the same names
+    """
+
+    def __init__(self, tools: Mapping[str, Tool], builtins: Builtins, verbs: Mapping[str, Verb]) -> None:
+        self._tools = dict(tools)
+        self._builtins = builtins
+        self._verbs = dict(verbs)
+
+    def schemas(self) -> tuple[ToolSchema, ...]:
+        """Return the tools in the order of the prompt."""
+        return (*(tool_schema(name, tool) for name, tool in self._tools.items()),
+                *builtin_schemas(self._builtins))
+
+    def call(self, call: ToolCall, cancellation: Cancellation, *, dry_run: bool,
+             on_progress: Callable[[str], None]) -> Observation:
+        """Make a call through the gate and wait for what comes of it."""
+        try:
+            if call.name == WAIT and self._builtins.wait:
+                return self._wait(call, cancellation, dry_run)
+            return self._call(call, cancellation, dry_run, on_progress)
+        except Refused as refusal:
+            return failed(f'refused: {refusal}', Status.REFUSED)
+        except Exception as error:  # fail closed: nothing of ours may let a call through or end the node
+            logger.exception('tool %s', call.name)
+            return failed(f'refused: {type(error).__name__} in the planner: {error}', Status.REFUSED)
+
+    def _call(self, call: ToolCall, cancellation: Cancellation, dry_run: bool,
+              on_progress: Callable[[str], None]) -> Observation:
+        tool, verb = self._tools.get(call.name), self._verbs.get(call.name)
+        if tool is None or verb is None:
+            raise Refused(f'there is no tool {call.name!r}')
+        passage = pass_gate(tool, call.arguments)
+        message = verb.prepare(passage)
+        if dry_run and tool.effect == 'act':
+            return Observation(Status.DRY_RUN, canonical_json(tool.dry_run_result))
+        if cancellation:
+            return failed('canceled before it was sent', Status.CANCELED)
+        return verb.send(message, passage, cancellation, on_progress)
+
+    def _wait(self, call: ToolCall, cancellation: Cancellation, dry_run: bool) -> Observation:
+        seconds = call.arguments.get('seconds')
+        if not isinstance(seconds, (int, float)) or not 0 <= seconds <= self._builtins.wait:
+            raise Refused(f'argument \'seconds\' must be 0 … {self._builtins.wait:g}')
+        if dry_run:
+            return Observation(Status.DRY_RUN, canonical_json({'waited': seconds}))
+        if cancellation.wait(float(seconds)):
+            return failed('canceled while waiting', Status.CANCELED)
+        return succeeded({'waited': seconds})
