@@ -18,6 +18,9 @@ from edge_llm_ros.flow.engine import (
 from edge_llm_ros.flow.errors import ContextFull, EngineError
 
 _WARM_UP = 'warm_up'
+# Larger than the pace of goals: nobody waits for a cancel but a shutdown, and on a CPU a running decode
+# is aborted anyway.
+_WARM_UP_CHUNK = 256
 
 
 class LocalEngine:
@@ -74,7 +77,7 @@ class LocalEngine:
                 while rest:
                     if self._is_canceled(_WARM_UP):
                         raise EngineError('the warm-up was canceled.')
-                    chunk = rest[:self._evaluator.pace.chunk]
+                    chunk = rest[:min(_WARM_UP_CHUNK, self._model.batch_tokens)]
                     if self._evaluator.evaluate(PREFIX, chunk, logits=False):
                         del rest[:len(chunk)]
                         yield PrefillProgress(len(tokens) - len(rest), len(tokens))

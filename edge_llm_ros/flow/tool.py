@@ -11,6 +11,7 @@ from edge_llm_ros.flow.cancellation import Cancellation
 
 FINISH = 'finish'
 WAIT = 'wait'
+COMPARE = 'compare'
 
 
 @dataclass(frozen=True)

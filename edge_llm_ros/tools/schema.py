@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from edge_llm_ros.flow.tool import FINISH, ToolSchema, WAIT
+from edge_llm_ros.flow.tool import COMPARE, FINISH, ToolSchema, WAIT
 from edge_llm_ros.tools.tool_file import Argument, Builtins, Tool
 
 SUMMARY_LENGTH = 160
@@ -40,6 +40,11 @@ def tool_schema(name: str, tool: Tool) -> ToolSchema:
 def builtin_schemas(builtins: Builtins) -> tuple[ToolSchema, ...]:
     """Return the built-in tools that are switched on."""
     schemas = []
+    if builtins.compare:
+        number = {'type': 'number'}
+        schemas.append(ToolSchema(COMPARE, 'Compare a reading with a limit; call it before you decide.', {
+            'type': 'object',
+            'properties': {'value': number, 'limit': number}, 'required': ['value', 'limit']}))
     if builtins.wait:
         seconds = {'type': 'number', 'description': 'How long [s]', 'minimum': 0,
                    'maximum': builtins.wait}

@@ -8,6 +8,7 @@ from typing import Any, Literal, TypeVar
 from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator, ValidationError
 
 from edge_llm_ros.flow.errors import ConfigError
+from edge_llm_ros.flow.tool import COMPARE, FINISH, WAIT
 from edge_llm_ros.tools.strict_yaml import read_yaml
 
 _NAME = re.compile(r'[a-z][a-z0-9_]{0,63}')
@@ -209,9 +210,11 @@ class Builtins(_Strict):
 
     :param finish: whether the model can end a goal; without it, goals end by a limit
     :param wait: seconds that the model may wait at most; 0 for no such tool
+    :param compare: whether the model can have two numbers compared, which small models do badly
     """
 
     finish: bool = True
+    compare: bool = True
     wait: float = Field(default=30.0, ge=0, le=600)
 
 
@@ -229,7 +232,7 @@ class ToolFile(_Strict):
             for what in (name, *tool.arguments):
                 if not _NAME.fullmatch(what):
                     raise ValueError(f'{what!r} is not a name of lowercase letters, digits and "_"')
-            if name in ('finish', 'wait'):
+            if name in (FINISH, WAIT, COMPARE):
                 raise ValueError(f'{name!r} is built in; choose another name')
         return tools
 

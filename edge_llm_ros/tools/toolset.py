@@ -9,7 +9,8 @@ from typing import Any, Protocol
 from edge_llm_ros.flow.cancellation import Cancellation
 from edge_llm_ros.flow.canonical_json import canonical_json
 from edge_llm_ros.flow.errors import ConfigError
-from edge_llm_ros.flow.tool import Observation, Status, ToolCall, ToolSchema, WAIT
+from edge_llm_ros.flow.tool import COMPARE, Observation, Status, ToolCall, ToolSchema, WAIT
+from edge_llm_ros.tools.compare import compare
 from edge_llm_ros.tools.gate import pass_gate, Passage, Refused
 from edge_llm_ros.tools.schema import builtin_schemas, tool_schema
 from edge_llm_ros.tools.tool_file import Builtins, read_file, Tool, ToolFile
@@ -86,6 +87,8 @@ class GatedToolset:
         try:
             if call.name == WAIT and self._builtins.wait:
                 return self._wait(call, cancellation, dry_run)
+            if call.name == COMPARE and self._builtins.compare:
+                return succeeded(compare(call.arguments))
             return self._call(call, cancellation, dry_run, on_progress)
         except Refused as refusal:
             return failed(f'refused: {refusal}', Status.REFUSED)

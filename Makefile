@@ -1,0 +1,28 @@
+# make demo | test | lint | setup | models     DISTRO=kilted|jazzy   MODEL=file.gguf   PYTHON=python3
+PYTHON ?= python3
+DISTRO ?= kilted
+export DISTRO
+RUN = scripts/run
+PYTEST_ARGS ?=
+
+.PHONY: demo test lint setup models clean
+
+demo: setup
+	@model="$(MODEL)"; [ -n "$$model" ] || model=$$($(PYTHON) scripts/models.py demo) || exit 1; \
+	$(RUN) edge_llm demo --model "$$model"
+
+test: setup
+	@$(PYTHON) scripts/models.py test > /dev/null && $(PYTHON) scripts/models.py demo > /dev/null
+	@$(RUN) python -m pytest test $(PYTEST_ARGS)
+
+lint: setup
+	@$(RUN) python -m pytest test -m lint $(PYTEST_ARGS)
+
+setup:
+	@$(PYTHON) scripts/set_up.py --distro $(DISTRO)
+
+models:
+	@$(PYTHON) scripts/models.py test && $(PYTHON) scripts/models.py demo
+
+clean:
+	rm -rf build .venv .venv-*
