@@ -158,9 +158,11 @@ class LocalConversation:
             withdraw()
 
     def _finish(self, completion: Completion, opening: tuple[int, ...]) -> CallMade | CallCanceled:
+        # A call that is forced whole is made without a decode: the messages wait for the next batch.
+        evaluated = completion.decode_calls > 0
         counts = TokenCounts(
-            cached=completion.cached, prefill=completion.prefill, new=self._new + len(opening),
-            decode_calls=completion.decode_calls)
+            cached=completion.cached, prefill=completion.prefill,
+            new=self._new + len(opening) if evaluated else 0, decode_calls=completion.decode_calls)
         if completion.stop is Stop.CANCELED:
             return CallCanceled(counts, completion.seconds)
         if completion.stop is Stop.LENGTH:
@@ -169,7 +171,7 @@ class LocalConversation:
         text = self._model.engine.detokenize(completion.tokens).decode('utf-8', 'replace')
         call = self._model.format.parse(text)
         self._tokens += opening + completion.tokens
-        self._new = 0
+        self._new = 0 if evaluated else self._new + len(opening)
         return CallMade(call, counts + self._generated(completion, call), completion.first_token,
                         completion.seconds)
 

@@ -1,0 +1,79 @@
+"""What tests share: models, a fresh ROS domain for each test, and nodes in processes of their own."""
+
+from collections.abc import Iterator
+import itertools
+import os
+from pathlib import Path
+import random
+
+from edge_llm_ros.engine.local import LocalEngine
+from edge_llm_ros.flow.engine import EngineConfig
+import pytest
+import rclpy
+from rclpy.node import Node
+from robot_bench import Bench
+
+CACHE = Path(os.environ.get('XDG_CACHE_HOME') or Path.home() / '.cache') / 'edge_llm_ros' / 'models'
+_domains = itertools.count(random.SystemRandom().randrange(100))
+
+
+def _model(name: str) -> str:
+    path = CACHE / name
+    assert path.exists(), f'{path} is missing; call: make models'
+    return str(path)
+
+
+@pytest.fixture(scope='session')
+def test_model() -> str:
+    """SmolLM2-135M: fast, and too small to plan."""
+    return _model('smollm2-135m-instruct-q4_1.gguf')
+
+
+@pytest.fixture(scope='session')
+def demo_model() -> str:
+    """Qwen2.5-Coder-1.5B: plans short missions."""
+    return _model('qwen2.5-coder-1.5b-instruct-q4_k_m.gguf')
+
+
+@pytest.fixture(scope='session')
+def llama3_model(test_model: str, tmp_path_factory: pytest.TempPathFactory) -> str:
+    """Return SmolLM2 with the role tokens and the template of Llama 3: real weights, other frames."""
+    from gguf_rename import with_llama3_frames
+    target = tmp_path_factory.mktemp('models') / 'llama3.gguf'
+    with_llama3_frames(test_model, str(target))
+    return str(target)
+
+
+@pytest.fixture(scope='session')
+def engine(test_model: str) -> Iterator[LocalEngine]:
+    """Return an engine with the test model; tests warm it up themselves."""
+    engine = LocalEngine(EngineConfig(model_path=test_model, context_tokens=2048, max_sessions=4))
+    yield engine
+    engine.close()
+
+
+@pytest.fixture
+def domain(monkeypatch: pytest.MonkeyPatch) -> int:
+    """Give this test, and the processes that it starts, a ROS domain of their own."""
+    number = next(_domains) % 100 + 1
+    monkeypatch.setenv('ROS_DOMAIN_ID', str(number))
+    monkeypatch.setenv('ROS_AUTOMATIC_DISCOVERY_RANGE', 'LOCALHOST')
+    return number
+
+
+@pytest.fixture
+def node(domain: int) -> Iterator[Node]:
+    """Return a node of the test itself, spun only while the test waits."""
+    rclpy.init()
+    node = rclpy.create_node('test_node')
+    yield node
+    node.destroy_node()
+    rclpy.try_shutdown()
+
+
+@pytest.fixture
+def bench(node: Node, tmp_path: Path) -> Iterator[Bench]:
+    """Return a bench on which a simulated robot and planners run as processes."""
+    bench = Bench(node, tmp_path)
+    yield bench
+    bench.stop()
