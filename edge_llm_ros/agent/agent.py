@@ -1,3 +1,17 @@
+# Copyright 2026 edge_llm_ros contributors
+#
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+
 """The loop: the model makes a call, the toolset makes it real, the model is told what came of it."""
 
 from __future__ import annotations
@@ -103,7 +117,7 @@ class _Run:
     def _steps_until_end(self) -> End:
         self._conversation.instruct(self._goal.instruction, self._goal.context)
         for index in range(self._goal.max_steps):
-            if self._cancellation:
+            if self._cancellation.canceled:
                 return self._ended()
             step, call = yield from self._next_call(Step(index, status=Status.GENERATING))
             if call is None:
@@ -115,7 +129,7 @@ class _Run:
             # Told before the goal ends, so that a session that goes on knows what happened.
             self._conversation.observe(call, observation)
             yield Event(EventKind.STEP_DONE, step, '', self._now())
-            if self._cancellation:
+            if self._cancellation.canceled:
                 return self._ended()
             if self._guard.is_loop(call, observation):
                 return Outcome.LOOP, (

@@ -1,3 +1,17 @@
+# Copyright 2026 edge_llm_ros contributors
+#
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+
 """How a running goal learns that it must end."""
 
 from __future__ import annotations
@@ -38,14 +52,20 @@ class Cancellation:
         for callback in callbacks:
             callback()
 
+    def check_deadline(self) -> None:
+        """Notice a deadline that has passed; what asks for the reason does this by itself."""
+        if self._reason is None and time.monotonic() >= self._deadline:
+            self.cancel(Outcome.TIMEOUT)
+
     @property
     def reason(self) -> Outcome | None:
         """Why the goal must end, or None while it may go on."""
-        if self._reason is None and time.monotonic() >= self._deadline:
-            self.cancel(Outcome.TIMEOUT)
+        self.check_deadline()
         return self._reason
 
-    def __bool__(self) -> bool:
+    @property
+    def canceled(self) -> bool:
+        """Say whether the goal must end."""
         return self.reason is not None
 
     def wait(self, seconds: float) -> bool:
@@ -55,7 +75,7 @@ class Cancellation:
         :returns: True if the goal must end
         """
         self._set.wait(max(0.0, min(seconds, self._deadline - time.monotonic())))
-        return bool(self)
+        return self.canceled
 
     def on_cancel(self, callback: Callable[[], None]) -> Callable[[], None]:
         """

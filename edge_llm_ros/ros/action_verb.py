@@ -1,3 +1,17 @@
+# Copyright 2026 edge_llm_ros contributors
+#
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+
 """A tool that sends an action goal."""
 
 from __future__ import annotations
@@ -71,8 +85,8 @@ class ActionCall:
 
     def _cancel(self, handle: Any, result: Any, cancellation: Cancellation) -> Observation:
         """Cancel the goal, wait for its end, and say truthfully what came of it."""
-        why = 'canceled' if cancellation else f'not done within {self._timeout:g} s'
-        status = Status.CANCELED if cancellation else Status.FAILED
+        why = 'canceled' if cancellation.canceled else f'not done within {self._timeout:g} s'
+        status = Status.CANCELED if cancellation.canceled else Status.FAILED
         handle.cancel_goal_async()
         if wait_for(result, _CANCEL_SECONDS, None):
             end = result.result()

@@ -1,3 +1,17 @@
+# Copyright 2026 edge_llm_ros contributors
+#
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+
 """
 Values to message fields, by their IDL types, exactly or not at all.
 
@@ -14,7 +28,7 @@ import struct
 from typing import Any
 
 from rosidl_parser.definition import (
-    AbstractNestedType, AbstractSequence, AbstractString, Array, BasicType, BoundedSequence,
+    AbstractGenericString, AbstractNestedType, AbstractSequence, Array, BasicType, BoundedSequence,
     BoundedString, BoundedWString, NamespacedType)
 
 from edge_llm_ros.flow.errors import ConfigError
@@ -97,7 +111,7 @@ def convert(value: Any, kind: Any, path: str) -> Any:
     """
     if isinstance(kind, BasicType):
         return _basic(value, kind.typename, path)
-    if isinstance(kind, AbstractString):
+    if isinstance(kind, AbstractGenericString):
         return _text(value, kind, path)
     if isinstance(kind, AbstractNestedType):
         return _items(value, kind, path)

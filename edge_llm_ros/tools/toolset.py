@@ -1,3 +1,17 @@
+# Copyright 2026 edge_llm_ros contributors
+#
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+
 """The tools that a planner has: built-in ones, and those of its files behind the gate."""
 
 from __future__ import annotations
@@ -105,7 +119,7 @@ class GatedToolset:
         message = verb.prepare(passage)
         if dry_run and tool.effect == 'act':
             return Observation(Status.DRY_RUN, canonical_json(tool.dry_run_result))
-        if cancellation:
+        if cancellation.canceled:
             return failed('canceled before it was sent', Status.CANCELED)
         return verb.send(message, passage, cancellation, on_progress)
 

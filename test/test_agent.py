@@ -1,0 +1,215 @@
+# Copyright 2026 edge_llm_ros contributors
+#
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+
+"""The agent's branches, with a scripted model and scripted tools."""
+
+from collections.abc import Iterator, Sequence
+import threading
+import time
+
+from edge_llm_ros.agent.agent import Agent
+from edge_llm_ros.flow.cancellation import Cancellation
+from edge_llm_ros.flow.errors import CallCutShort, ContextFull, EngineError
+from edge_llm_ros.flow.event import Event, EventKind, Finished
+from edge_llm_ros.flow.goal import Goal
+from edge_llm_ros.flow.metrics import TokenCounts
+from edge_llm_ros.flow.model import CallCanceled, CallMade, Prefilling, Writing
+from edge_llm_ros.flow.result import Outcome, Result
+from edge_llm_ros.flow.tool import FINISH, Observation, Status, ToolCall, WAIT
+import pytest
+
+LOOK, DONE = ToolCall('look'), ToolCall(FINISH, {'success': True, 'summary': 'Seen.'})
+
+
+class Script:
+    """A model that makes the calls of a list, and keeps what it is told."""
+
+    def __init__(self, calls: Sequence[ToolCall | Exception]) -> None:
+        self._calls = iter(calls)
+        self.told: list[object] = []
+        self.ended = 0
+
+    def conversation(self, session_id: str) -> 'Script':
+        return self
+
+    def end(self, conversation: 'Script') -> None:
+        self.ended += 1
+
+    def instruct(self, instruction: str, context: str) -> None:
+        self.told.append((instruction, context))
+
+    def observe(self, call: ToolCall, observation: Observation) -> None:
+        self.told.append(observation.text)
+
+    def next_call(self, allowed, cancellation: Cancellation) -> Iterator[object]:
+        yield Prefilling(1, 1)
+        yield Writing('{"na')
+        if cancellation.canceled:
+            yield CallCanceled(TokenCounts(prefill=3), 0.1)
+            return
+        call = next(self._calls)
+        if isinstance(call, Exception):
+            raise call
+        yield CallMade(call, TokenCounts(cached=10, prefill=2, new=2, sampled=3, forced=4, decode_calls=3),
+                       0.01, 0.03)
+
+
+class Tools:
+    """Tools whose observations come from a function."""
+
+    def __init__(self, work=lambda call, cancellation, progress: '{}') -> None:
+        self._work = work
+        self.dry_run: list[bool] = []
+
+    def schemas(self):
+        return ()
+
+    def call(self, call, cancellation, *, dry_run, on_progress):
+        self.dry_run.append(dry_run)
+        text = self._work(call, cancellation, on_progress)
+        return text if isinstance(text, Observation) else Observation(Status.SUCCEEDED, text)
+
+
+def run(calls, tools: Tools | None = None, cancellation: Cancellation | None = None, **goal
+        ) -> tuple[Result, list[Event], Script]:
+    model = Script(calls)
+    agent = Agent(model, tools or Tools(), loop_limit=3)
+    *events, end = agent.run(Goal('Look.', **goal), cancellation or Cancellation())
+    assert isinstance(end, Finished) and model.ended == 1
+    return end.result, events, model
+
+
+def test_finish_gives_its_summary_and_costs() -> None:
+    result, events, model = run([LOOK, DONE], Tools(lambda *_: '{"seen": 1}'), context='Noon.')
+    assert (result.outcome, result.message) == (Outcome.SUCCEEDED, 'Seen.')
+    assert [s.tool for s in result.steps] == ['look', FINISH]
+    assert model.told == [('Look.', 'Noon.'), '{"seen": 1}']
+    metrics = result.metrics
+    assert (metrics.steps, metrics.tokens.prompt, metrics.tokens.generated) == (2, 24, 14)
+    assert metrics.first_token == 0.01 and metrics.decode_tokens_per_second == pytest.approx(12 / 0.04)
+    kinds = [e.kind for e in events]
+    assert kinds == [EventKind.PREFILL, EventKind.TEXT, EventKind.CALL, EventKind.STEP_DONE] * 2
+
+
+def test_the_model_s_no_is_a_failure() -> None:
+    result, *_ = run([ToolCall(FINISH, {'success': False, 'summary': 'No arm.'})])
+    assert (result.outcome, result.message) == (Outcome.FAILED, 'No arm.')
+
+
+def test_equal_calls_with_equal_results_are_a_loop() -> None:
+    result, *_ = run([LOOK] * 9, max_steps=9)
+    assert result.outcome is Outcome.LOOP and len(result.steps) == 3
+
+
+def test_readings_that_change_and_waiting_are_no_loop() -> None:
+    readings = iter(range(99))
+    result, *_ = run([LOOK] * 6, Tools(lambda *_: str(next(readings))), max_steps=6)
+    assert result.outcome is Outcome.MAX_STEPS
+    result, *_ = run([ToolCall(WAIT, {'seconds': 1})] * 6, max_steps=6)
+    assert result.outcome is Outcome.MAX_STEPS
+
+
+def test_waiting_between_equal_readings_does_not_hide_a_loop() -> None:
+    calls = [LOOK, ToolCall(WAIT, {'seconds': 1})] * 3
+    result, *_ = run(calls, max_steps=9)
+    assert result.outcome is Outcome.LOOP and len(result.steps) == 5
+
+
+def test_other_arguments_are_another_call() -> None:
+    result, *_ = run([ToolCall('look', {'at': i % 2}) for i in range(6)], max_steps=6)
+    assert result.outcome is Outcome.MAX_STEPS
+
+
+@pytest.mark.parametrize('error, outcome', [
+    (ContextFull('full'), Outcome.CONTEXT_FULL), (EngineError('broken'), Outcome.ENGINE_ERROR),
+    (CallCutShort('cut'), Outcome.ENGINE_ERROR)])
+def test_faults_of_ours_are_typed(error: Exception, outcome: Outcome) -> None:
+    result, _, model = run([LOOK, error])
+    assert (result.outcome, result.message) == (outcome, str(error))
+    assert len(result.steps) == 1
+
+
+@pytest.mark.parametrize('reason', [
+    Outcome.CANCELED, Outcome.PREEMPTED, Outcome.STOPPED, Outcome.DEACTIVATED, Outcome.TIMEOUT])
+def test_a_cancel_ends_a_waiting_tool_and_says_why(reason: Outcome) -> None:
+    cancellation = Cancellation()
+
+    def work(call, cancel, progress):
+        assert cancel.wait(20)
+        return Observation(Status.CANCELED, '{"error": "canceled"}', 'canceled')
+
+    threading.Timer(0.05, cancellation.cancel, [reason]).start()
+    result, *_ = run([LOOK], Tools(work), cancellation)
+    assert result.outcome is reason and result.steps[0].status is Status.CANCELED
+    assert result.message
+
+
+def test_a_cancel_while_the_model_writes_keeps_no_call() -> None:
+    cancellation = Cancellation()
+
+    def work(call, cancel, progress):
+        return '{}'
+
+    model = Script([LOOK, LOOK])
+    seen = []
+    for event in Agent(model, Tools(work)).run(Goal('Look.'), cancellation):
+        seen.append(event)
+        if isinstance(event, Event) and event.kind is EventKind.TEXT and event.step.index == 1:
+            cancellation.cancel(Outcome.CANCELED)
+    result = seen[-1].result
+    assert [s.status for s in result.steps] == [Status.SUCCEEDED, Status.CANCELED]
+    assert result.metrics.steps == 1 and result.metrics.tokens.prefill == 5
+
+
+def test_the_time_budget_is_a_cancel() -> None:
+    cancellation = Cancellation()
+    cancellation.limit(0.05)
+    result, *_ = run([LOOK] * 3, Tools(lambda c, cancel, p: cancel.wait(9) and '{}'), cancellation)
+    assert result.outcome is Outcome.TIMEOUT
+
+
+def test_feedback_of_a_call_is_passed_on_while_it_runs() -> None:
+    release = threading.Event()
+
+    def work(call, cancel, progress):
+        progress('half')
+        assert release.wait(9)
+        return '{}'
+
+    texts = []
+    for event in Agent(Script([LOOK, DONE]), Tools(work)).run(Goal('Look.'), Cancellation()):
+        if isinstance(event, Event) and event.kind is EventKind.PROGRESS:
+            texts.append(event.text)
+            release.set()
+    assert texts == ['half']
+
+
+def test_dry_run_is_the_toolset_s_to_honour() -> None:
+    tools = Tools()
+    run([LOOK, DONE], tools, dry_run=True)
+    assert tools.dry_run == [True]
+
+
+def test_the_first_reason_of_a_cancellation_wins() -> None:
+    cancellation, calls = Cancellation(), []
+    withdraw = cancellation.on_cancel(lambda: calls.append('withdrawn'))
+    cancellation.on_cancel(lambda: calls.append('kept'))
+    withdraw()
+    assert not cancellation.canceled and not cancellation.wait(0.01)
+    cancellation.cancel(Outcome.STOPPED)
+    cancellation.cancel(Outcome.CANCELED)
+    cancellation.on_cancel(lambda: calls.append('late'))
+    assert cancellation.reason is Outcome.STOPPED and calls == ['kept', 'late']
+    start = time.monotonic()
+    assert cancellation.wait(9) and time.monotonic() - start < 5
