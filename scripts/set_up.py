@@ -53,8 +53,12 @@ def run_with_progress(what: str, command: list, env: dict, log: Path) -> None:
     start = time.monotonic()
     print(f'-- {what}', flush=True)
     with log.open('w') as out:
-        process = subprocess.Popen(
-            command, env=env, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, cwd=ROOT)
+        process = subprocess.Popen(command,
+                                   env=env,
+                                   stdout=subprocess.PIPE,
+                                   stderr=subprocess.STDOUT,
+                                   text=True,
+                                   cwd=ROOT)
         state = {'step': ''}
 
         def read() -> None:
@@ -116,8 +120,10 @@ class Environment:
                 f'Call make with PYTHON=python3.11, say.')
         if not self.system and platform.machine() != 'x86_64':
             raise SetupError(
-                f'ROS 2 exists as wheels for x86_64 only, and this is {platform.machine()}. Install ROS 2 '
-                f'(on a Jetson: Humble on JetPack 6, Jazzy on JetPack 7), source its setup.bash and '
+                f'ROS 2 exists as wheels for x86_64 only, and this is {platform.machine()}. '
+                'Install ROS 2 '
+                '(on a Jetson: Humble on JetPack 6, Jazzy on JetPack 7), source its setup.bash '
+                'and '
                 f'call make again.')
 
     def once(self, name: str, key: str, work: object) -> None:
@@ -169,10 +175,14 @@ class Environment:
 
         They name the Python and numpy include folders of the machine where the wheels were built.
         """
-        script = 'import sysconfig, numpy; print(sysconfig.get_path("include")); print(numpy.get_include())'
-        include, numpy_include = subprocess.run(
-            [str(self.python), '-c', script], check=True, capture_output=True, text=True).stdout.split()
-        path = re.compile(r'/[^\s;"<>$]*?(?:include/python3\.\d+|numpy/_?core/include)(?=[\s;"<>]|$)')
+        script = ('import sysconfig, numpy; print(sysconfig.get_path("include")); '
+                  'print(numpy.get_include())')
+        include, numpy_include = subprocess.run([str(self.python), '-c', script],
+                                                check=True,
+                                                capture_output=True,
+                                                text=True).stdout.split()
+        path = re.compile(
+            r'/[^\s;"<>$]*?(?:include/python3\.\d+|numpy/_?core/include)(?=[\s;"<>]|$)')
 
         def here(found: re.Match) -> str:
             if Path(found[0]).exists():
@@ -190,7 +200,8 @@ class Environment:
         lines = [f'export PATH="{self.venv}/bin:$PATH"', f'export VIRTUAL_ENV="{self.venv}"']
         if not self.system:
             site = next((self.venv / 'lib').glob('python3.*/site-packages'))
-            libraries = ':'.join(str(p) for p in [self.venv / 'lib', *sorted(site.glob('ros_*.libs'))])
+            libraries = ':'.join(
+                str(p) for p in [self.venv / 'lib', *sorted(site.glob('ros_*.libs'))])
             lines += [
                 'unset PYTHONPATH',
                 # The wheels would otherwise start Python a second time to set the library path.
@@ -214,8 +225,10 @@ class Environment:
     def build_workspace(self) -> None:
         """Build both packages with colcon, the Python one as links to the sources."""
         colcon = (
-            f'. "{self.build}/env.sh" && colcon --log-base "{self.build}/log" build --merge-install '
-            f'--symlink-install --base-paths . edge_llm_interfaces --build-base "{self.build}/build" '
+            f'. "{self.build}/env.sh" && colcon --log-base "{self.build}/log" build '
+            '--merge-install '
+            '--symlink-install --base-paths . edge_llm_interfaces --build-base '
+            f'"{self.build}/build" '
             f'--install-base "{self.build}/install" --event-handlers console_direct+ '
             f'--cmake-args "-DPython3_EXECUTABLE={self.python}" -DBUILD_TESTING=OFF')
         env = {k: v for k, v in os.environ.items() if not k.startswith('COLCON')}
@@ -225,13 +238,15 @@ class Environment:
     def set_up(self) -> None:
         """Do what is not done yet."""
         self.check_python()
-        requirements = digest(ROOT / 'requirements.txt', ROOT / 'requirements', self.distro, sys.version)
+        requirements = digest(ROOT / 'requirements.txt', ROOT / 'requirements', self.distro,
+                              sys.version)
         self.once('venv', requirements, self.make_venv)
         self.once('python', requirements, self.install_python)
         self.write_shell_script()
         sources = digest(
             requirements, ROOT / 'edge_llm_interfaces', ROOT / 'package.xml', ROOT / 'setup.py',
-            ROOT / 'setup.cfg', *sorted(p.name for d in ('config', 'launch') for p in (ROOT / d).rglob('*')))
+            ROOT / 'setup.cfg',
+            *sorted(p.name for d in ('config', 'launch') for p in (ROOT / d).rglob('*')))
         self.once('workspace', sources, self.build_workspace)
 
 

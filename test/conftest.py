@@ -12,7 +12,7 @@
 # See the License for the specific language governing permissions and
 # limitations under the License.
 
-"""What tests share: models, a fresh ROS domain for each test, and nodes in processes of their own."""
+"""What tests share: models, a fresh ROS domain each, and nodes in processes of their own."""
 
 from collections.abc import Iterator
 import itertools
@@ -27,7 +27,8 @@ import rclpy
 from rclpy.node import Node
 from robot_bench import Bench
 
-CACHE = Path(os.environ.get('XDG_CACHE_HOME') or Path.home() / '.cache') / 'edge_llm_ros' / 'models'
+CACHE = Path(os.environ.get('XDG_CACHE_HOME')
+             or Path.home() / '.cache') / 'edge_llm_ros' / 'models'
 _domains = itertools.count(random.SystemRandom().randrange(100))
 
 
@@ -51,7 +52,7 @@ def demo_model() -> str:
 
 @pytest.fixture(scope='session')
 def llama3_model(test_model: str, tmp_path_factory: pytest.TempPathFactory) -> str:
-    """Return SmolLM2 with the role tokens and the template of Llama 3: real weights, other frames."""
+    """Return SmolLM2 with the role tokens and the template of Llama 3."""
     from gguf_rename import with_llama3_frames
     target = tmp_path_factory.mktemp('models') / 'llama3.gguf'
     with_llama3_frames(test_model, str(target))

@@ -19,7 +19,9 @@ import gguf
 _TEMPLATE = (
     "{{ bos_token }}{% for message in messages %}{{ '<|start_header_id|>' + message['role'] + "
     "'<|end_header_id|>\\n\\n' + message['content'] + '<|eot_id|>' }}{% endfor %}"
-    "{% if add_generation_prompt %}{{ '<|start_header_id|>assistant<|end_header_id|>\\n\\n' }}{% endif %}")
+    '{% if add_generation_prompt %}'
+    "{{ '<|start_header_id|>assistant<|end_header_id|>\\n\\n' }}{% endif %}"
+)
 _RENAMED = {
     '<|im_start|>': '<|start_header_id|>', '<|im_end|>': '<|eot_id|>',
     '<|endoftext|>': '<|begin_of_text|>', '<repo_name>': '<|end_header_id|>',

@@ -50,7 +50,9 @@ def only(name: str, **arguments: Mapping[str, Any]) -> dict[str, Any]:
     """
     tool = dict(all_tools()[name])
     tool['arguments'] = {
-        key: {**value, **arguments.get(key, {})} for key, value in tool.get('arguments', {}).items()}
+        key: {**value, **arguments.get(key, {})}
+        for key, value in tool.get('arguments', {}).items()
+    }
     return {name: tool}
 
 
@@ -120,7 +122,8 @@ class Bench:
 
     def robot(self, **parameters: Any) -> NodeProcess:
         """Start the simulated robot."""
-        process = NodeProcess('edge_llm_ros.sim.robot_node', 'simulated_robot', parameters, self.folder)
+        process = NodeProcess('edge_llm_ros.sim.robot_node', 'simulated_robot', parameters,
+                              self.folder)
         self.processes.append(process)
         self.state()
         return process
@@ -139,8 +142,14 @@ class Bench:
         path.write_text(yaml.safe_dump(dict(content), sort_keys=False, allow_unicode=True))
         return str(path)
 
-    def planner(self, model: str, tools: Mapping[str, Any], *, builtins: Mapping[str, Any] | None = None,
-                prompt: Mapping[str, Any] | None = None, active: bool = True, name: str = 'planner',
+    def planner(self,
+                model: str,
+                tools: Mapping[str, Any],
+                *,
+                builtins: Mapping[str, Any] | None = None,
+                prompt: Mapping[str, Any] | None = None,
+                active: bool = True,
+                name: str = 'planner',
                 **parameters: Any) -> NodeProcess:
         """Start a planner with tools; without builtins, it can only call these."""
         none = {'finish': False, 'wait': 0.0, 'compare': False}
@@ -155,7 +164,10 @@ class Bench:
                 assert transition(self.node, name, number), self.logs()
         return process
 
-    def send(self, instruction: str, planner: str = 'planner', **fields: Any) -> RunningGoal | None:
+    def send(self,
+             instruction: str,
+             planner: str = 'planner',
+             **fields: Any) -> RunningGoal | None:
         """Send a goal; None if it was rejected."""
         if planner not in self._clients:
             self._clients[planner] = ActionClient(self.node, Plan, f'{planner}/plan')

@@ -43,7 +43,7 @@ class Script:
     def conversation(self, session_id: str) -> 'Script':
         return self
 
-    def end(self, conversation: 'Script') -> None:
+    def end(self) -> None:
         self.ended += 1
 
     def instruct(self, instruction: str, context: str) -> None:
@@ -61,8 +61,9 @@ class Script:
         call = next(self._calls)
         if isinstance(call, Exception):
             raise call
-        yield CallMade(call, TokenCounts(cached=10, prefill=2, new=2, sampled=3, forced=4, decode_calls=3),
-                       0.01, 0.03)
+        yield CallMade(
+            call, TokenCounts(cached=10, prefill=2, new=2, sampled=3, forced=4, decode_calls=3),
+            0.01, 0.03)
 
 
 class Tools:
@@ -97,7 +98,8 @@ def test_finish_gives_its_summary_and_costs() -> None:
     assert model.told == [('Look.', 'Noon.'), '{"seen": 1}']
     metrics = result.metrics
     assert (metrics.steps, metrics.tokens.prompt, metrics.tokens.generated) == (2, 24, 14)
-    assert metrics.first_token == 0.01 and metrics.decode_tokens_per_second == pytest.approx(12 / 0.04)
+    assert metrics.first_token == 0.01 and metrics.decode_tokens_per_second == pytest.approx(
+        12 / 0.04)
     kinds = [e.kind for e in events]
     assert kinds == [EventKind.PREFILL, EventKind.TEXT, EventKind.CALL, EventKind.STEP_DONE] * 2
 

@@ -11,7 +11,6 @@
 # WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
 # See the License for the specific language governing permissions and
 # limitations under the License.
-
 """The engine with a real model: sessions, counts, forced tokens, cancel, refusals."""
 
 import json
@@ -24,11 +23,11 @@ from edge_llm_ros.flow.errors import ContextFull, EngineError
 import pytest
 
 PREFIX = 'You control a robot that drives, grasps and speaks. ' * 12
-GRAMMAR = '''%llguidance {}
+GRAMMAR = """%llguidance {}
 start: "{\\"name\\": \\"" ( go | say ) "}" <|im_end|>
 go: "go\\", \\"place\\": " %json {"enum": ["kitchen", "office", "storage room"]}
 say: "say\\", \\"text\\": " %json {"type": "string", "maxLength": 60}
-'''
+"""
 FORCED = '%llguidance {}\nstart: "{\\"name\\": \\"stop\\"}" <|im_end|>\n'
 
 
@@ -37,7 +36,10 @@ def prompt(engine: LocalEngine, text: str) -> tuple[int, ...]:
         f'<|im_start|>user\n{text}<|im_end|>\n<|im_start|>assistant\n', True)
 
 
-def run(engine: LocalEngine, session: str, tokens: tuple[int, ...], grammar: str = GRAMMAR,
+def run(engine: LocalEngine,
+        session: str,
+        tokens: tuple[int, ...],
+        grammar: str = GRAMMAR,
         **fields: object) -> Completion:
     request = GenerateRequest(f'{session}{id(tokens)}', session, tokens, grammar, 96, **fields)
     *events, end = engine.generate(request)
@@ -68,7 +70,8 @@ def test_a_new_session_evaluates_only_its_own_tokens(warm: LocalEngine) -> None:
 def test_the_next_call_of_a_session_evaluates_only_what_is_new(warm: LocalEngine) -> None:
     first = prompt(warm, 'Go somewhere.')
     end = run(warm, 'a', first)
-    new = warm.tokenize('\n<|im_start|>user\nThere you are.<|im_end|>\n<|im_start|>assistant\n', True)
+    new = warm.tokenize('\n<|im_start|>user\nThere you are.<|im_end|>\n<|im_start|>assistant\n',
+                        True)
     again = run(warm, 'a', first + end.tokens + new)
     # What was forced after the last choice rides along, and is neither cached nor prefill.
     assert again.prefill == len(new)
@@ -85,8 +88,8 @@ def test_decode_calls_are_choices_and_further_chunks(warm: LocalEngine) -> None:
     assert end.origins.startswith('FFF')
 
 
-def test_generated_text_is_in_the_grammar_and_equals_a_cold_run(test_model: str, warm: LocalEngine
-                                                                ) -> None:
+def test_generated_text_is_in_the_grammar_and_equals_a_cold_run(test_model: str,
+                                                                warm: LocalEngine) -> None:
     tokens = prompt(warm, 'Tell the people in the kitchen that the soup is hot.')
     cached = run(warm, 'a', tokens)
     call = json.loads(warm.detokenize(cached.tokens).decode().removesuffix('<|im_end|>'))
@@ -134,8 +137,11 @@ def test_cancel_in_prefill_keeps_what_was_evaluated(warm: LocalEngine) -> None:
 
 def test_cancel_from_another_thread_ends_a_running_decode(test_model: str) -> None:
     # One chunk of the whole prompt: without the abort callback this would not be seen in time.
-    engine = LocalEngine(EngineConfig(
-        model_path=test_model, context_tokens=4096, batch_tokens=2048, chunk_seconds=60.0))
+    engine = LocalEngine(
+        EngineConfig(model_path=test_model,
+                     context_tokens=4096,
+                     batch_tokens=2048,
+                     chunk_seconds=60.0))
     try:
         engine._evaluator.pace.measured(2048, 1.0)
         tokens = engine.tokenize('Look here. ' * 600, True)
@@ -194,8 +200,9 @@ def test_wrong_grammar_is_refused_in_words(warm: LocalEngine) -> None:
         warm.check_grammar('%llguidance {}\nstart: nothing_of_this_name\n')
 
 
-@pytest.mark.parametrize('content, reason', [
-    (None, 'there is no file'), (b'PK\x03\x04', 'not a GGUF file'), (b'GGUF' + bytes(200), 'cannot load')])
+@pytest.mark.parametrize('content, reason', [(None, 'there is no file'),
+                                             (b'PK\x03\x04', 'not a GGUF file'),
+                                             (b'GGUF' + bytes(200), 'cannot load')])
 def test_files_that_are_no_model_are_refused(tmp_path, content: bytes, reason: str) -> None:
     path = tmp_path / 'model.gguf'
     if content is not None:

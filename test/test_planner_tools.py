@@ -11,8 +11,7 @@
 # WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
 # See the License for the specific language governing permissions and
 # limitations under the License.
-
-"""Each kind of tool: a real model calls it through a real planner, and the robot's own state tells."""
+"""Each kind of tool: a real model, a real planner, and the robot's own state as judge."""
 
 import json
 
@@ -42,7 +41,8 @@ def test_action(bench: Bench, test_model: str) -> None:
     bench.robot(speed=8.0)
     bench.planner(test_model, only('move_to', place={'enum': ['office']}))
     goal = bench.send('Go.', max_steps=1)
-    goal.until(lambda f: f.event == Plan.Feedback.EVENT_PROGRESS and 'distance_remaining' in f.partial_text)
+    goal.until(lambda f: f.event == Plan.Feedback.EVENT_PROGRESS and 'distance_remaining' in f.
+               partial_text)
     end = goal.end()
     assert _steps(end) == [('move_to', {'place': 'office'}, PlanStep.STATUS_SUCCEEDED)]
     assert bench.state()['place'] == 'office'
@@ -59,8 +59,7 @@ def test_publish_once(bench: Bench, test_model: str) -> None:
 def test_publish_at_rate_ends_with_stop(bench: Bench, test_model: str) -> None:
     # Without a watchdog only the stop message stops this robot.
     bench.robot(watchdog=0.0)
-    bench.planner(test_model, only(
-        'creep', speed={'enum': [0.3]}, seconds={'enum': [1.0]}))
+    bench.planner(test_model, only('creep', speed={'enum': [0.3]}, seconds={'enum': [1.0]}))
     end = bench.plan('Creep.', max_steps=1)
     assert end.result.steps[0].status == PlanStep.STATUS_SUCCEEDED, end.result
     state = bench.state()
@@ -72,7 +71,9 @@ def test_publish_at_rate_ends_with_stop(bench: Bench, test_model: str) -> None:
 def test_read(bench: Bench, test_model: str) -> None:
     bench.robot(battery_percent=42.0)
     tools = only('get_battery')
-    tools['get_battery']['result'] = {'percent': {'field': 'percentage', 'scale': 100.0, 'digits': 0}}
+    tools['get_battery']['result'] = {
+        'percent': {'field': 'percentage', 'scale': 100.0, 'digits': 0}
+    }
     bench.planner(test_model, tools)
     end = bench.plan('How full is the battery?', max_steps=1)
     percent = json.loads(end.result.steps[0].observation)['percent']
@@ -98,11 +99,11 @@ def test_dry_run_reads_and_does_not_act(bench: Bench, test_model: str) -> None:
     assert bench.state()['lights'] is False
 
 
-@pytest.mark.parametrize('fault, status, reason', [
-    ('silent', PlanStep.STATUS_FAILED, 'no response'),
-    ('fail', PlanStep.STATUS_FAILED, 'hardware reports a fault')])
-def test_service_faults_are_told(bench: Bench, test_model: str, fault: str, status: int, reason: str
-                                 ) -> None:
+@pytest.mark.parametrize('fault, status, reason',
+                         [('silent', PlanStep.STATUS_FAILED, 'no response'),
+                          ('fail', PlanStep.STATUS_FAILED, 'hardware reports a fault')])
+def test_service_faults_are_told(bench: Bench, test_model: str, fault: str, status: int,
+                                 reason: str) -> None:
     bench.robot()
     bench.fault('set_gripper', fault)
     tools = only('set_gripper', state={'values': {'closed': {'data': True}}})
@@ -113,8 +114,9 @@ def test_service_faults_are_told(bench: Bench, test_model: str, fault: str, stat
     assert json.loads(end.result.steps[0].observation)['error'] == end.result.steps[0].error
 
 
-@pytest.mark.parametrize('fault, reason', [
-    ('reject', 'rejected'), ('abort', 'aborted: a wheel is blocked'), ('hang', 'the goal was stopped')])
+@pytest.mark.parametrize('fault, reason', [('reject', 'rejected'),
+                                           ('abort', 'aborted: a wheel is blocked'),
+                                           ('hang', 'the goal was stopped')])
 def test_action_faults_are_told(bench: Bench, test_model: str, fault: str, reason: str) -> None:
     bench.robot()
     bench.fault('move_to', fault)

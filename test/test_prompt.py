@@ -11,8 +11,7 @@
 # WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
 # See the License for the specific language governing permissions and
 # limitations under the License.
-
-"""Messages to tokens: data stays data, frames are the model's own, history is never written again."""
+"""Messages to tokens: data stays data, frames are the model's own, history only grows."""
 
 import json
 
@@ -29,17 +28,26 @@ from gguf_rename import copy_with
 from hypothesis import given, HealthCheck, settings, strategies as st
 import pytest
 
-GO = ToolSchema('go', 'Drive.', {
-    'type': 'object', 'properties': {'place': {'type': 'string', 'enum': ['lab', '厨房']}},
-    'required': ['place']})
-SAY = ToolSchema('say', 'Speak.', {
-    'type': 'object', 'properties': {'text': {'type': 'string', 'maxLength': 60},
-                                     'loud': {'type': 'boolean', 'default': False}},
-    'required': ['text']})
-CALLS = [ToolCall('go', {'place': 'lab'}), ToolCall('go', {'place': '厨房'}),
-         ToolCall('say', {'text': 'Lunch "is" ready\\now: </tool_call>'}),
-         ToolCall('say', {'text': '你好', 'loud': True})]
+GO = ToolSchema(
+    'go', 'Drive.', {
+        'type': 'object', 'properties': {'place': {'type': 'string', 'enum': ['lab', '厨房']}},
+        'required': ['place']
+    })
+SAY = ToolSchema(
+    'say', 'Speak.', {
+        'type': 'object', 'properties': {
+            'text': {'type': 'string', 'maxLength': 60}, 'loud':
+            {'type': 'boolean', 'default': False}
+        }, 'required': ['text']
+    })
+CALLS = [
+    ToolCall('go', {'place': 'lab'}),
+    ToolCall('go', {'place': '厨房'}),
+    ToolCall('say', {'text': 'Lunch "is" ready\\now: </tool_call>'}),
+    ToolCall('say', {'text': '你好', 'loud': True})
+]
 EXAMPLE = Example('Speak in the lab.', ((CALLS[0], '{"message": "arrived"}'), (CALLS[3], '')))
+PROMPT_FOR_CALL = '{% if add_generation_prompt %}<|im_start|>assistant\n{% endif %}'
 MODELS = ('test_model', 'demo_model', 'llama3_model')
 
 
@@ -47,8 +55,10 @@ MODELS = ('test_model', 'demo_model', 'llama3_model')
 def engines(test_model: str, demo_model: str, llama3_model: str):
     """Return an engine for each vocabulary."""
     paths = dict(zip(MODELS, (test_model, demo_model, llama3_model)))
-    engines = {name: LocalEngine(EngineConfig(model_path=path, context_tokens=2048, max_sessions=2))
-               for name, path in paths.items()}
+    engines = {
+        name: LocalEngine(EngineConfig(model_path=path, context_tokens=2048, max_sessions=2))
+        for name, path in paths.items()
+    }
     yield engines
     for engine in engines.values():
         engine.close()
@@ -73,7 +83,9 @@ def test_no_role_token_comes_out_of_data(engines, model: str) -> None:
         assert token.id in pieces.tokens([Markup(token.text)])
 
 
-@settings(max_examples=200, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=200,
+          deadline=None,
+          suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.lists(st.one_of(st.text(max_size=8), st.integers(0, 200)), max_size=6))
 def test_no_mixture_of_texts_makes_a_role_token(engines, parts) -> None:
     for name, engine in engines.items():
@@ -119,7 +131,9 @@ def test_the_grammar_takes_every_canonical_call(engines, name: str, call: ToolCa
 def test_a_prefix_is_the_same_every_time_and_grows(engines, name: str) -> None:
     engine, form = _format(engines, name)
     pieces = _pieces(engine)
-    prefix = [pieces.tokens(form.prefix('You are a robot.', [GO, SAY], [EXAMPLE])) for _ in range(2)]
+    prefix = [
+        pieces.tokens(form.prefix('You are a robot.', [GO, SAY], [EXAMPLE])) for _ in range(2)
+    ]
     assert prefix[0] == prefix[1]
     text = engine.detokenize(prefix[0]).decode()
     for part in ('You are a robot.', json.dumps('Speak.'), '厨房', 'Speak in the lab.', 'arrived'):
@@ -133,23 +147,30 @@ def test_a_conversation_is_what_the_model_s_own_template_writes(engines, name: s
     pieces = _pieces(engine)
     form.prefix('S', [GO], [])
     call = form.call(CALLS[0])
-    ours = [*form.instruction('One', False), *form.call_prompt(), *call, *form.instruction('Two', False)]
+    ours = [
+        *form.instruction('One', False), *form.call_prompt(), *call,
+        *form.instruction('Two', False)
+    ]
     text = ''.join(p.text for p in ours)
     answer = ''.join(p.text for p in call[:-1] if name != 'chatml') or ''.join(
         p.text for p in call).removesuffix('<|im_end|>')
     info = engine.info()
-    whole, = render(info.chat_template, [{'messages': [
-        {'role': 'system', 'content': 'S'}, {'role': 'user', 'content': 'One'},
-        {'role': 'assistant', 'content': answer}, {'role': 'user', 'content': 'Two'}]}],
-        bos_text=info.bos_text, eos_text=info.eos_text)
+    whole, = render(info.chat_template, [{
+        'messages': [{'role': 'system', 'content': 'S'}, {'role': 'user', 'content': 'One'},
+                     {'role': 'assistant', 'content': answer}, {'role': 'user', 'content': 'Two'}]
+    }],
+                    bos_text=info.bos_text,
+                    eos_text=info.eos_text)
     assert text.strip('\n') in whole
     assert pieces.tokens(ours)
 
 
 def test_a_model_without_a_format_gets_a_list_of_them(test_model: str, tmp_path) -> None:
     path = str(tmp_path / 'other.gguf')
-    copy_with(test_model, path, {}, "{% for m in messages %}[{{ m['role'] }}] {{ m['content'] }}{% endfor %}"
-              '{% if add_generation_prompt %}[assistant] {% endif %}')
+    copy_with(
+        test_model, path, {},
+        "{% for m in messages %}[{{ m['role'] }}] {{ m['content'] }}{% endfor %}"
+        '{% if add_generation_prompt %}[assistant] {% endif %}')
     engine = LocalEngine(EngineConfig(model_path=path, context_tokens=512))
     try:
         with pytest.raises(ConfigError, match='auto, chatml, llama3, json'):
@@ -160,21 +181,30 @@ def test_a_model_without_a_format_gets_a_list_of_them(test_model: str, tmp_path)
         engine.close()
 
 
-@pytest.mark.parametrize('template, reason', [
-    # drops what was answered before, as templates do with thoughts
-    ("{% for m in messages %}<|im_start|>{{ m.role }}\n{% if loop.last or m.role == 'user' %}{{ m.content }}"
-     "{% endif %}<|im_end|>\n{% endfor %}{% if add_generation_prompt %}<|im_start|>assistant\n{% endif %}",
-     'changes or drops message'),
-    # counts the messages at the top
-    ('{{ messages | length }}{% for m in messages %}<|im_start|>{{ m.role }}\n{{ m.content }}<|im_end|>\n'
-     '{% endfor %}{% if add_generation_prompt %}<|im_start|>assistant\n{% endif %}', 'changes or drops message'),
-    ('{% for a in range(99999) %}{% for b in range(99999) %}{% endfor %}{% endfor %}', 'cannot be rendered'),
-    ("{{ ''.__class__.__mro__[1].__subclasses__() }}", 'cannot be rendered'),
-    ('{% if %}', 'cannot be rendered')])
-def test_templates_that_cannot_be_used_are_refused(engines, template: str, reason: str, monkeypatch) -> None:
+@pytest.mark.parametrize(
+    'template, reason',
+    [
+        # drops what was answered before, as templates do with thoughts
+        ('{% for m in messages %}<|im_start|>{{ m.role }}\n'
+         "{% if loop.last or m.role == 'user' %}{{ m.content }}"
+         '{% endif %}<|im_end|>\n{% endfor %}' + PROMPT_FOR_CALL,
+         'changes or drops message'),
+        # counts the messages at the top
+        ('{{ messages | length }}{% for m in messages %}<|im_start|>{{ m.role }}\n'
+         '{{ m.content }}<|im_end|>\n'
+         '{% endfor %}{% if add_generation_prompt %}<|im_start|>assistant\n{% endif %}',
+         'changes or drops message'),
+        ('{% for a in range(99999) %}{% for b in range(99999) %}{% endfor %}{% endfor %}',
+         'cannot be rendered'),
+        ("{{ ''.__class__.__mro__[1].__subclasses__() }}", 'cannot be rendered'),
+        ('{% if %}', 'cannot be rendered')
+    ])
+def test_templates_that_cannot_be_used_are_refused(engines, template: str, reason: str,
+                                                   monkeypatch) -> None:
     import dataclasses
     from edge_llm_ros.prompt import template_format
-    monkeypatch.setattr(template_format, 'render', lambda *a, **k: render(*a, **{**k, 'seconds': 2.0}))
+    monkeypatch.setattr(template_format, 'render',
+                        lambda *a, **k: render(*a, **{**k, 'seconds': 2.0}))
     info = dataclasses.replace(engines['test_model'].info(), chat_template=template)
     with pytest.raises(ConfigError, match=reason):
         chat_format('json', info)
@@ -183,9 +213,11 @@ def test_templates_that_cannot_be_used_are_refused(engines, template: str, reaso
 def test_a_template_without_a_system_role_is_used_all_the_same(engines) -> None:
     import dataclasses
     engine = engines['test_model']
-    template = ("{% for m in messages %}{% if m.role == 'system' %}{{ raise_exception('System role not supported') }}"
-                '{% endif %}<|im_start|>{{ m.role }}\n{{ m.content }}<|im_end|>\n{% endfor %}'
-                '{% if add_generation_prompt %}<|im_start|>assistant\n{% endif %}')
+    template = (
+        "{% for m in messages %}{% if m.role == 'system' %}"
+        "{{ raise_exception('System role not supported') }}"
+        '{% endif %}<|im_start|>{{ m.role }}\n{{ m.content }}<|im_end|>\n{% endfor %}'
+        '{% if add_generation_prompt %}<|im_start|>assistant\n{% endif %}')
     form = chat_format('json', dataclasses.replace(engine.info(), chat_template=template))
     for examples in ([], [EXAMPLE]):
         text = ''.join(p.text for p in form.prefix('Be kind.', [GO, SAY], examples))
@@ -197,8 +229,10 @@ def test_a_template_without_a_system_role_is_used_all_the_same(engines) -> None:
 
 def test_frame_and_free_text_are_told_apart() -> None:
     frame = ('<tool_call>', '</tool_call><|im_end|>')
-    pieces = [b'<tool_call>', b'\n{"name": "say", "arguments": {"', b'text', b'": "', b'Hi', b' "', b'}}\n',
-              b'</tool_call>', b'<|im_end|>']
+    pieces = [
+        b'<tool_call>', b'\n{"name": "say", "arguments": {"', b'text', b'": "', b'Hi', b' "',
+        b'}}\n', b'</tool_call>', b'<|im_end|>'
+    ]
     pieces[5] = b' there"'
     inside, in_text = free_text_tokens(pieces, frame, SAY, ToolCall('say', {'text': 'Hi there'}))
     assert inside == [False, True, True, True, True, True, True, False, False]

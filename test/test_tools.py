@@ -11,7 +11,6 @@
 # WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
 # See the License for the specific language governing permissions and
 # limitations under the License.
-
 """Tool files, the gate, and messages that are exact or not sent."""
 
 import json
@@ -39,7 +38,7 @@ from test_msgs.msg import Arrays, BasicTypes, BoundedSequences, WStrings
 import yaml
 
 CONFIG = Path(__file__).resolve().parent.parent / 'config'
-TOOL = '''
+TOOL = """
 version: 1
 tools:
   go:
@@ -48,7 +47,7 @@ tools:
     action: {name: move_to, type: edge_llm_interfaces/action/MoveTo}
     arguments:
       place: {description: Where to, enum: [lab, dock]}
-'''
+"""
 
 
 def _file(tmp_path: Path, text: str) -> str:
@@ -69,22 +68,26 @@ def test_the_files_that_ship_are_valid() -> None:
     (('description: Drive.', 'description: ""'), 'tools.go.description', 'at least 1'),
     (('name: move_to', 'name: /move_to'), 'tools.go.action.name', 'no leading "/"'),
     (('edge_llm_interfaces/action/MoveTo', 'MoveTo'), 'tools.go.action.type', 'not an interface'),
-    (('enum: [lab, dock]', 'enum: [lab, 1]'), 'tools.go.arguments.place', '1 is not of type string'),
+    (('enum: [lab, dock]', 'enum: [lab, 1]'), 'tools.go.arguments.place',
+     '1 is not of type string'),
     (('enum: [lab, dock]', 'minimum: 1'), 'tools.go.arguments.place', 'for numbers'),
     (('enum: [lab, dock]', 'enmu: [lab]'), 'tools.go.arguments.place.enmu', 'not permitted'),
     (('enum: [lab, dock]', 'type: number, minimum: 1e3'), 'minimum', 'valid number'),
     (('  go:', '  Go:'), 'tools', "'Go' is not a name"),
     (('  go:', '  finish:'), 'tools', 'built in'),
-    (('effect: act', 'effect: act\n    read: {topic: t, type: std_msgs/msg/Bool}'), 'tools.go', 'exactly one of'),
+    (('effect: act', 'effect: act\n    read: {topic: t, type: std_msgs/msg/Bool}'), 'tools.go',
+     'exactly one of'),
     (('    action: {name: move_to, type: edge_llm_interfaces/action/MoveTo}\n', ''), 'tools.go',
      'exactly one of'),
     (('effect: act', 'effect: act\n    effect: act'), 'line 7', "'effect' is there twice"),
     (('place: {', 'on: {'), 'line 9', 'quote it'),
     (('[lab, dock]', '&a [lab, *a]'), 'line 9', 'aliases'),
     (('[lab, dock]', '[lab, dock'), 'line', 'expected'),
-    (('description: Drive.', 'description: !!python/name:os.system x'), 'line 5', 'could not determine'),
+    (('description: Drive.', 'description: !!python/name:os.system x'), 'line 5',
+     'could not determine'),
 ])
-def test_errors_name_file_and_key(tmp_path: Path, change: tuple[str, str], where: str, reason: str) -> None:
+def test_errors_name_file_and_key(tmp_path: Path, change: tuple[str, str], where: str,
+                                  reason: str) -> None:
     assert change[0] in TOOL
     path = _file(tmp_path, TOOL.replace(*change))
     with pytest.raises(ConfigError) as error:
@@ -112,27 +115,39 @@ def _tool(**fields: object) -> Tool:
 
 
 NUMBERS = _tool(arguments={
-    'speed': {'description': 'v', 'type': 'number', 'minimum': -1, 'maximum': 2, 'field': 'linear.x'},
+    'speed':
+    {'description': 'v', 'type': 'number', 'minimum': -1, 'maximum': 2, 'field': 'linear.x'},
     'count': {'description': 'n', 'type': 'integer', 'default': 3},
     'hot': {'description': 'h', 'type': 'boolean', 'default': False},
-    'room': {'description': 'r', 'values': {'lab': {'pose.x': 1.0, 'pose.y': 2.0}, 'dock': {'pose.x': 0.0}}},
-}, fixed={'frame': 'map'})
+    'room': {
+        'description': 'r', 'values':
+        {'lab': {'pose.x': 1.0, 'pose.y': 2.0}, 'dock': {'pose.x': 0.0}}
+    },
+},
+                fixed={'frame': 'map'})
 
 
 def test_the_gate_maps_words_defaults_and_fixed_fields() -> None:
     fields = pass_gate(NUMBERS, {'speed': 1, 'room': 'lab'}).fields
-    assert fields == {'frame': 'map', 'linear.x': 1, 'count': 3, 'hot': False, 'pose.x': 1.0, 'pose.y': 2.0}
+    assert fields == {
+        'frame': 'map', 'linear.x': 1, 'count': 3, 'hot': False, 'pose.x': 1.0, 'pose.y': 2.0
+    }
 
 
-@pytest.mark.parametrize('arguments, reason', [
-    ({'room': 'lab'}, "'speed' is missing"), ({'speed': 2.1, 'room': 'lab'}, 'above the maximum 2'),
-    ({'speed': -1.1, 'room': 'lab'}, 'below'), ({'speed': '1', 'room': 'lab'}, 'not of type number'),
-    ({'speed': True, 'room': 'lab'}, 'not of type number'), ({'speed': 1, 'room': 'attic'}, 'lab, dock'),
-    ({'speed': math.nan, 'room': 'lab'}, 'not a finite'), ({'speed': math.inf, 'room': 'lab'}, 'not a finite'),
-    ({'speed': 1, 'room': 'lab', 'count': 1.0}, 'not of type integer'),
-    ({'speed': 1, 'room': 'lab', 'hot': 'false'}, 'not of type boolean'),
-    ({'speed': 1, 'room': 'lab', 'frame': 'odom'}, "unknown argument 'frame'"),
-    ({'speed': None, 'room': 'lab'}, 'is missing')])
+@pytest.mark.parametrize(
+    'arguments, reason',
+    [({'room': 'lab'}, "'speed' is missing"),
+     ({'speed': 2.1, 'room': 'lab'}, 'above the maximum 2'),
+     ({'speed': -1.1, 'room': 'lab'}, 'below'),
+     ({'speed': '1', 'room': 'lab'}, 'not of type number'),
+     ({'speed': True, 'room': 'lab'}, 'not of type number'),
+     ({'speed': 1, 'room': 'attic'}, 'lab, dock'),
+     ({'speed': math.nan, 'room': 'lab'}, 'not a finite'),
+     ({'speed': math.inf, 'room': 'lab'}, 'not a finite'),
+     ({'speed': 1, 'room': 'lab', 'count': 1.0}, 'not of type integer'),
+     ({'speed': 1, 'room': 'lab', 'hot': 'false'}, 'not of type boolean'),
+     ({'speed': 1, 'room': 'lab', 'frame': 'odom'}, "unknown argument 'frame'"),
+     ({'speed': None, 'room': 'lab'}, 'is missing')])
 def test_the_gate_refuses_in_words(arguments: dict, reason: str) -> None:
     with pytest.raises(Refused, match=reason):
         pass_gate(NUMBERS, arguments)
@@ -155,44 +170,53 @@ class _Verb:
 
 
 def _call(verb: _Verb, call: ToolCall, **options):
-    tools, builtins = {'go': _tool()}, read_file(str(CONFIG / 'simulated_robot.yaml'), ToolFile).builtins
+    tools, builtins = {'go': _tool()}, read_file(str(CONFIG / 'simulated_robot.yaml'),
+                                                 ToolFile).builtins
     cancellation = options.pop('cancellation', Cancellation())
-    return GatedToolset(tools, builtins, {'go': verb}).call(
-        call, cancellation, dry_run=options.get('dry_run', False), on_progress=lambda _: None)
+    return GatedToolset(tools, builtins, {'go': verb}).call(call,
+                                                            cancellation,
+                                                            dry_run=options.get('dry_run', False),
+                                                            on_progress=lambda _: None)
 
 
 def test_the_gate_fails_closed() -> None:
-    for verb, call in (
-            (_Verb(), ToolCall('fly')), (_Verb(), ToolCall('go', {'place': 'moon'})), (_Verb(), ToolCall('GO')),
-            (_Verb(Refused('no')), ToolCall('go', {'place': 'lab'})),
-            (_Verb(ZeroDivisionError('bug')), ToolCall('go', {'place': 'lab'}))):
+    for verb, call in ((_Verb(), ToolCall('fly')), (_Verb(), ToolCall(
+            'go', {'place': 'moon'})), (_Verb(), ToolCall('GO')), (_Verb(
+                Refused('no')), ToolCall('go', {'place': 'lab'})), (_Verb(
+                    ZeroDivisionError('bug')), ToolCall('go', {'place': 'lab'}))):
         observation = _call(verb, call)
         assert observation.status is Status.REFUSED and verb.sent == 0
         assert json.loads(observation.text)['error'] == observation.error
     canceled = Cancellation()
     canceled.cancel(Outcome.STOPPED)
     verb = _Verb()
-    assert _call(verb, ToolCall('go', {'place': 'lab'}), cancellation=canceled).status is Status.CANCELED
+    assert _call(verb, ToolCall('go', {'place': 'lab'}),
+                 cancellation=canceled).status is Status.CANCELED
     assert _call(verb, ToolCall('go', {'place': 'lab'}), dry_run=True).status is Status.DRY_RUN
     assert verb.sent == 0
-    assert _call(verb, ToolCall('go', {'place': 'lab'})).status is Status.REFUSED and verb.sent == 1
+    assert _call(verb, ToolCall('go',
+                                {'place': 'lab'})).status is Status.REFUSED and verb.sent == 1
 
 
-@pytest.mark.parametrize('arguments, told', [
-    ({'value': 55, 'limit': 20}, '55 is above 20'), ({'value': 1.5, 'limit': 2}, '1.5 is below 2'),
-    ({'value': 2, 'limit': 2.0}, '2 is equal to 2.0')])
+@pytest.mark.parametrize('arguments, told', [({'value': 55, 'limit': 20}, '55 is above 20'),
+                                             ({'value': 1.5, 'limit': 2}, '1.5 is below 2'),
+                                             ({'value': 2, 'limit': 2.0}, '2 is equal to 2.0')])
 def test_compare(arguments: dict, told: str) -> None:
     observation = _call(_Verb(), ToolCall('compare', arguments))
     assert json.loads(observation.text) == {'result': told}
     assert _call(_Verb(), ToolCall('compare', {'value': '5', 'limit': 1})).status is Status.REFUSED
 
 
-BOUNDS = {f'{sign}int{bits}': (0 if sign else -(1 << bits - 1), (1 << bits - (not sign)) - 1)
-          for sign in ('u', '') for bits in (8, 16, 32, 64)}
+BOUNDS = {
+    f'{sign}int{bits}': (0 if sign else -(1 << bits - 1), (1 << bits - (not sign)) - 1)
+    for sign in ('u', '')
+    for bits in (8, 16, 32, 64)
+}
 
 
 @pytest.mark.parametrize('name', BOUNDS)
-@given(value=st.one_of(st.integers(-(1 << 65), 1 << 65), st.floats(), st.booleans(), st.text(max_size=3)))
+@given(value=st.one_of(st.integers(-(1 << 65), 1 << 65), st.floats(), st.booleans(),
+                       st.text(max_size=3)))
 def test_integers_are_exact_or_refused(name: str, value: object) -> None:
     message, field = BasicTypes(), f'{name}_value'
     low, high = BOUNDS[name]
@@ -206,10 +230,13 @@ def test_integers_are_exact_or_refused(name: str, value: object) -> None:
         assert exact and get(message, field) == value and type(get(message, field)) is int
 
 
-@given(st.one_of(st.floats(), st.integers(-(1 << 70), 1 << 70), st.booleans(), st.none(), st.text(max_size=3)))
+@given(
+    st.one_of(st.floats(), st.integers(-(1 << 70), 1 << 70), st.booleans(), st.none(),
+              st.text(max_size=3)))
 def test_floats_are_floats_or_refused(value: object) -> None:
     message = Float32()
-    number = isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value)
+    number = isinstance(value,
+                        (int, float)) and not isinstance(value, bool) and math.isfinite(value)
     try:
         fill(message, {'data': value})
     except Refused:
@@ -219,17 +246,24 @@ def test_floats_are_floats_or_refused(value: object) -> None:
         assert math.isfinite(struct.unpack('<f', struct.pack('<f', message.data))[0])
 
 
-@pytest.mark.parametrize('message, fields, reason', [
-    (Bool(), {'data': 'false'}, 'true or false'), (Bool(), {'data': 1}, 'true or false'),
-    (String(), {'data': 5}, 'text is needed'), (String(), {'data': 'a\0b'}, 'cannot be sent'),
-    (String(), {'data': '\ud800'}, 'cannot be sent'), (String(), {'date': ''}, "no field 'date'"),
-    (Twist(), {'linear': 1.0}, 'an object is needed'), (Twist(), {'linear.w': 1.0}, "no field 'linear.w'"),
-    (Twist(), {'linear.x.y': 1.0}, 'no field'), (Twist(), {'linear': {'x': 1, 'q': 2}}, "no field 'q'"),
-    (Arrays(), {'int32_values': [1, 2]}, '3 items are needed'),
-    (Arrays(), {'int32_values': [1, 2, 2.5]}, 'whole number'), (Arrays(), {'string_values': 'abc'}, 'a list'),
-    (BoundedSequences(), {'uint8_values': [1, 2, 3, 4]}, '3 items at most'),
-    (BoundedSequences(), {'uint8_values': [300]}, '0 … 255'),
-    (WStrings(), {'wstring_value': 3}, 'text is needed'), (MoveTo.Goal(), {'pose': []}, 'an object')])
+@pytest.mark.parametrize('message, fields, reason',
+                         [(Bool(), {'data': 'false'}, 'true or false'),
+                          (Bool(), {'data': 1}, 'true or false'),
+                          (String(), {'data': 5}, 'text is needed'),
+                          (String(), {'data': 'a\0b'}, 'cannot be sent'),
+                          (String(), {'data': '\ud800'}, 'cannot be sent'),
+                          (String(), {'date': ''}, "no field 'date'"),
+                          (Twist(), {'linear': 1.0}, 'an object is needed'),
+                          (Twist(), {'linear.w': 1.0}, "no field 'linear.w'"),
+                          (Twist(), {'linear.x.y': 1.0}, 'no field'),
+                          (Twist(), {'linear': {'x': 1, 'q': 2}}, "no field 'q'"),
+                          (Arrays(), {'int32_values': [1, 2]}, '3 items are needed'),
+                          (Arrays(), {'int32_values': [1, 2, 2.5]}, 'whole number'),
+                          (Arrays(), {'string_values': 'abc'}, 'a list'),
+                          (BoundedSequences(), {'uint8_values': [1, 2, 3, 4]}, '3 items at most'),
+                          (BoundedSequences(), {'uint8_values': [300]}, '0 … 255'),
+                          (WStrings(), {'wstring_value': 3}, 'text is needed'),
+                          (MoveTo.Goal(), {'pose': []}, 'an object')])
 def test_what_does_not_fit_is_refused(message: object, fields: dict, reason: str) -> None:
     with pytest.raises(Refused, match=reason):
         fill(message, fields)
@@ -252,5 +286,6 @@ def test_what_the_model_is_told_is_short_and_plain() -> None:
 
 
 def test_a_missing_interface_is_a_config_error() -> None:
-    with pytest.raises(ConfigError, match="tools.a.read.type: the interface 'no_msgs/msg/A' is not installed"):
+    with pytest.raises(ConfigError,
+                       match="tools.a.read.type: the interface 'no_msgs/msg/A' is not installed"):
         interface('no_msgs/msg/A', 'tools.a.read.type')

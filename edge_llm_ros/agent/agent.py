@@ -12,7 +12,7 @@
 # See the License for the specific language governing permissions and
 # limitations under the License.
 
-"""The loop: the model makes a call, the toolset makes it real, the model is told what came of it."""
+"""The loop: the model makes a call, the toolset makes it real, the model is told the end."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ class Agent:
         try:
             yield from run.events()
         finally:
-            self._model.end(conversation)
+            conversation.end()
 
 
 class _Run:
@@ -144,9 +144,11 @@ class _Run:
                     steps=1, tokens=event.counts, first_token=event.first_token,
                     worst_first_token=event.first_token, first_call=event.seconds,
                     decode=event.seconds - event.first_token, inference=event.seconds)
-                return replace(
-                    step, tool=event.call.name, arguments=canonical_json(dict(event.call.arguments)),
-                    status=Status.RUNNING, metrics=cost), event.call
+                return replace(step,
+                               tool=event.call.name,
+                               arguments=canonical_json(dict(event.call.arguments)),
+                               status=Status.RUNNING,
+                               metrics=cost), event.call
             if isinstance(event, CallCanceled):
                 cost = Metrics(tokens=event.counts, inference=event.seconds)
                 self._keep(replace(step, status=Status.CANCELED, metrics=cost))

@@ -20,14 +20,13 @@ import json
 import time
 from typing import Any
 
+from edge_llm_ros.flow.errors import EdgeLlmError
 from lifecycle_msgs.srv import ChangeState
 from rcl_interfaces.srv import SetParameters
 import rclpy
 from rclpy.node import Node
 from rclpy.parameter import Parameter
 from std_srvs.srv import Trigger
-
-from edge_llm_ros.flow.errors import EdgeLlmError
 
 
 def call(node: Node, kind: Any, name: str, request: Any, seconds: float = 10.0) -> Any:

@@ -30,16 +30,15 @@ from typing import Any
 
 from ament_index_python.packages import get_package_share_directory
 from edge_llm_interfaces.action import Plan
-from lifecycle_msgs.msg import Transition
-import rclpy
-from rclpy.node import Node
-from rclpy.signals import SignalHandlerOptions
-
 from edge_llm_ros.cli.calls import robot_state, set_parameter, transition
 from edge_llm_ros.cli.plan_client import PlanClient
 from edge_llm_ros.cli.plan_view import PlanView
 from edge_llm_ros.cli.processes import NodeProcess
 from edge_llm_ros.flow.errors import EdgeLlmError
+from lifecycle_msgs.msg import Transition
+import rclpy
+from rclpy.node import Node
+from rclpy.signals import SignalHandlerOptions
 
 State = Mapping[str, Any]
 
@@ -72,16 +71,19 @@ def _said_in(place: str, before: State, after: State) -> bool:
 
 
 GOALS = (
-    DemoGoal('Go to the kitchen, close the gripper and come back to the dock.',
-             lambda b, a: 'kitchen' in _went(b, a) and a['gripper'] == 'closed' and a['place'] == 'dock'),
-    DemoGoal('Check the battery; if it is below 20 percent go to the dock, otherwise go to the office.',
-             lambda b, a: a['place'] == 'office'),
-    DemoGoal('Check the battery; if it is below 20 percent go to the dock, otherwise go to the office.',
-             lambda b, a: a['place'] == 'dock', battery=12.0),
+    DemoGoal(
+        'Go to the kitchen, close the gripper and come back to the dock.', lambda b, a: 'kitchen'
+        in _went(b, a) and a['gripper'] == 'closed' and a['place'] == 'dock'),
+    DemoGoal(
+        'Check the battery; if it is below 20 percent go to the dock, otherwise go to the office.',
+        lambda b, a: a['place'] == 'office'),
+    DemoGoal(
+        'Check the battery; if it is below 20 percent go to the dock, otherwise go to the office.',
+        lambda b, a: a['place'] == 'dock',
+        battery=12.0),
     DemoGoal('Tell the people in the lab that lunch is ready.',
              lambda b, a: _said_in('lab', b, a)),
-    DemoGoal('打开夹爪，然后去办公室。',
-             lambda b, a: a['gripper'] == 'open' and a['place'] == 'office'),
+    DemoGoal('打开夹爪，然后去办公室。', lambda b, a: a['gripper'] == 'open' and a['place'] == 'office'),
 )
 
 
@@ -102,11 +104,15 @@ def run(args: argparse.Namespace) -> int:
     config = Path(get_package_share_directory('edge_llm_ros')) / 'config'
     parameters = {
         'model_path': str(args.model), 'threads': args.threads,
-        'tool_files': [str(config / 'simulated_robot.yaml')], 'prompt_file': str(config / 'prompt.yaml')}
+        'tool_files': [str(config / 'simulated_robot.yaml')], 'prompt_file': str(
+            config / 'prompt.yaml')
+    }
     rclpy.init(signal_handler_options=SignalHandlerOptions.NO)
     try:
-        with NodeProcess('edge_llm_ros.sim.robot_node', 'simulated_robot', {'seed': args.seed}, folder), \
-                NodeProcess('edge_llm_ros.ros.planner_node', 'planner', parameters, folder) as planner:
+        robot = NodeProcess('edge_llm_ros.sim.robot_node', 'simulated_robot', {'seed': args.seed},
+                            folder)
+        planner = NodeProcess('edge_llm_ros.ros.planner_node', 'planner', parameters, folder)
+        with robot, planner:
             node = rclpy.create_node('edge_llm_demo')
             _bring_up(node, planner)
             return 0 if _run_goals(node) else 1
@@ -118,7 +124,8 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _bring_up(node: Node, planner: NodeProcess) -> None:
-    print('configuring the planner: loading the model and evaluating its prefix once …', flush=True)
+    print('configuring the planner: loading the model and evaluating its prefix once …',
+          flush=True)
     start = time.monotonic()
     for number in (Transition.TRANSITION_CONFIGURE, Transition.TRANSITION_ACTIVATE):
         if not transition(node, 'planner', number, seconds=600.0):
@@ -141,7 +148,9 @@ def _run_goals(node: Node) -> bool:
         reached = goal.reached(before, after)
         failures += not (reached and end.succeeded)
         print(f'     robot: {"as asked" if reached else "NOT as asked"}')
-        print(json.dumps({'goal': number, 'outcome': int(end.result.outcome), 'reached': reached, **after},
-                         ensure_ascii=False), flush=True)
+        print(json.dumps(
+            {'goal': number, 'outcome': int(end.result.outcome), 'reached': reached, **after},
+            ensure_ascii=False),
+              flush=True)
     print(f'\n{len(GOALS) - failures} of {len(GOALS)} goals reached')
     return not failures

@@ -35,7 +35,8 @@ def main(argv: list[str] | None = None) -> int:
     for name, (module, text) in _VERBS.items():
         module.add_arguments(verbs.add_parser(name, help=text, description=text))
     args = parser.parse_args(argv)
-    return _VERBS[args.verb][0].run(args)
+    code: int = _VERBS[args.verb][0].run(args)
+    return code
 
 
 if __name__ == '__main__':

@@ -20,13 +20,12 @@ import argparse
 import sys
 
 from edge_llm_interfaces.action import Plan
-import rclpy
-from rclpy.signals import SignalHandlerOptions
-
 from edge_llm_ros.cli.plan_client import PlanClient
 from edge_llm_ros.cli.plan_view import PlanView
 from edge_llm_ros.flow.errors import EdgeLlmError
 from edge_llm_ros.ros.conversions import duration
+import rclpy
+from rclpy.signals import SignalHandlerOptions
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -34,7 +33,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument('instruction', help='what the robot should do, in plain language')
     parser.add_argument('--context', default='', help='live facts, as text or JSON')
     parser.add_argument('--session', default='', help='the conversation that goes on')
-    parser.add_argument('--allow', nargs='*', default=[], metavar='TOOL', help='tools that may be called')
+    parser.add_argument('--allow',
+                        nargs='*',
+                        default=[],
+                        metavar='TOOL',
+                        help='tools that may be called')
     parser.add_argument('--max-steps', type=int, default=0)
     parser.add_argument('--time-budget', type=float, default=0.0, metavar='SECONDS')
     parser.add_argument('--dry-run', action='store_true', help='acts are checked, not sent')
@@ -66,7 +69,8 @@ def run(args: argparse.Namespace) -> int:
 
 def main() -> int:
     """Run as a command of its own: ros2 run edge_llm_ros plan."""
-    parser = argparse.ArgumentParser(prog='plan', description='Send a goal to the planner and watch it.')
+    parser = argparse.ArgumentParser(prog='plan',
+                                     description='Send a goal to the planner and watch it.')
     add_arguments(parser)
     return run(parser.parse_args(rclpy.utilities.remove_ros_args(sys.argv)[1:]))
 

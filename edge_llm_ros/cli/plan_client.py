@@ -24,11 +24,10 @@ from typing import Any
 
 from action_msgs.msg import GoalStatus
 from edge_llm_interfaces.action import Plan
+from edge_llm_ros.flow.errors import EdgeLlmError
 import rclpy
 from rclpy.action import ActionClient
 from rclpy.node import Node
-
-from edge_llm_ros.flow.errors import EdgeLlmError
 
 _ACCEPT_SECONDS = 10.0
 _CANCEL_SECONDS = 15.0
@@ -85,7 +84,8 @@ class PlanClient:
         handle = sending.result()
         if not handle.accepted:
             raise EdgeLlmError(
-                f'the planner {self._planner!r} rejected the goal; its log says why (not active, queue '
+                f'the planner {self._planner!r} rejected the goal; its log says why (not active, '
+                'queue '
                 f'full, unknown tool).')
         result = handle.get_result_async()
         try:

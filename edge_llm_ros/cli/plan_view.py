@@ -21,7 +21,6 @@ from typing import Any, TextIO
 
 from edge_llm_interfaces.action import Plan
 from edge_llm_interfaces.msg import PlanStep
-
 from edge_llm_ros.cli.plan_client import outcome_name, PlanEnd
 from edge_llm_ros.ros.conversions import seconds
 
@@ -59,7 +58,8 @@ class PlanView:
         elif feedback.event == Plan.Feedback.EVENT_CALL:
             self._write(f'  {step.index + 1:2} {step.tool} {step.arguments}')
         elif feedback.event == Plan.Feedback.EVENT_STEP_DONE and step.observation:
-            times = f'{seconds(step.inference_time):.2f} s model, {seconds(step.tool_time):.2f} s tool'
+            times = (f'{seconds(step.inference_time):.2f} s model, '
+                     f'{seconds(step.tool_time):.2f} s tool')
             self._write(f'     {_MARKS.get(step.status, "")}{step.observation}   [{times}]')
 
     def show_end(self, end: PlanEnd) -> None:
@@ -68,12 +68,16 @@ class PlanView:
         self._write(f'  {outcome_name(result.outcome)}: {result.message}')
         self._write(
             f'     steps {metrics.steps} · prompt {metrics.prompt_tokens} = cached '
-            f'{metrics.cached_tokens} + prefill {metrics.prefill_tokens} (new {metrics.new_tokens}) · '
+            f'{metrics.cached_tokens} + prefill {metrics.prefill_tokens} (new '
+            f'{metrics.new_tokens}) · '
             f'generated {metrics.generated_tokens} = sampled {metrics.sampled_tokens} + forced '
             f'{metrics.forced_tokens} + guessed {metrics.accepted_draft_tokens} · decode calls '
             f'{metrics.decode_calls}')
         self._write(
             f'     first token {seconds(metrics.time_to_first_token):.2f} s (worst step '
             f'{seconds(metrics.worst_time_to_first_token):.2f} s) · model '
-            f'{seconds(metrics.inference_time):.2f} s · tools {seconds(metrics.tool_time):.2f} s · '
-            f'total {seconds(metrics.wall_time):.2f} s · memory {metrics.peak_memory_bytes / 1e9:.2f} GB')
+            f'{seconds(metrics.inference_time):.2f} s · tools {seconds(metrics.tool_time):.2f} s '
+            '· '
+            f'total {seconds(metrics.wall_time):.2f} s · memory '
+            f'{metrics.peak_memory_bytes / 1e9:.2f} GB'
+        )

@@ -19,17 +19,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 import time
 
-import numpy as np
-
 from edge_llm_ros.engine.grammar import Matcher
 from edge_llm_ros.engine.kv_cache import KvCache
-from edge_llm_ros.engine.llama import (
-    DECODE_ABORTED, DECODE_NO_SLOT, DECODE_OK, LlamaModel)
+from edge_llm_ros.engine.llama import DECODE_ABORTED, DECODE_NO_SLOT, DECODE_OK, LlamaModel
 from edge_llm_ros.engine.pace import Pace
 from edge_llm_ros.engine.sampler import Sampler
 from edge_llm_ros.flow.engine import (
     Completion, FORCED, GenerateRequest, PrefillProgress, SAMPLED, Stop, TokensProgress)
 from edge_llm_ros.flow.errors import ContextFull, EngineError
+import numpy as np
 
 
 @dataclass(frozen=True)
@@ -86,8 +84,8 @@ class Generation:
     """
     One call being generated.
 
-    A token that the grammar forces is never sampled: it waits for the next batch that is due anyway.
-    What is forced after the last choice is left for the next request to evaluate.
+    A token that the grammar forces is never sampled: it waits for the next batch that is due
+    anyway. What is forced after the last choice is left for the next request to evaluate.
 
     :param request: what to generate
     :param lease: the sequence, with the resident part of the request's tokens

@@ -20,11 +20,10 @@ from collections import OrderedDict
 from collections.abc import Sequence
 from typing import Any
 
+from edge_llm_ros.flow.errors import EngineError
 from llguidance import LLMatcher
 import numpy as np
 import numpy.typing as npt
-
-from edge_llm_ros.flow.errors import EngineError
 
 Mask = npt.NDArray[np.uint32]
 
@@ -64,7 +63,7 @@ class Matcher:
             raise EngineError(f'grammar: tokens {list(tokens)} are not allowed here.')
 
     def forced(self) -> list[int]:
-        """Return the tokens that must come next, consumed already; empty where there is a choice."""
+        """Return the tokens that must come next, consumed already; empty at a choice."""
         tokens: list[int] = self._matcher.compute_ff_tokens()
         self._check()
         if not tokens and not self.complete:
@@ -108,12 +107,14 @@ class GrammarCompiler:
         """
         compiled = self._compiled.pop(grammar, None)
         if compiled is None:
-            compiled = LLMatcher(self._tokenizer, LLMatcher.grammar_from_lark(grammar), log_level=0)
+            compiled = LLMatcher(self._tokenizer,
+                                 LLMatcher.grammar_from_lark(grammar),
+                                 log_level=0)
             if compiled.is_error():
                 raise EngineError(f'grammar: {compiled.get_error()}')
         self._compiled[grammar] = compiled
         if len(self._compiled) > self._kept:
             self._compiled.popitem(last=False)
-        # A copy, since reset() does not bring back all of a matcher's first state (llguidance 1.9.1:
-        # the forced tokens after a reset are cut at the start).
+        # A copy, since reset() does not bring back all of a matcher's first state (llguidance
+        # 1.9.1: the forced tokens after a reset are cut at the start).
         return Matcher(compiled.deep_copy(), self._vocabulary)

@@ -20,10 +20,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
+from edge_llm_ros.flow.errors import ContextFull
 import numpy as np
 import numpy.typing as npt
-
-from edge_llm_ros.flow.errors import ContextFull
 
 PREFIX = 0  # the sequence of the pinned prefix
 
@@ -76,8 +75,8 @@ class KvCache:
     """
     The sequences of a context with unified cells, sharing prefixes without copies.
 
-    Sequence 0 is the pinned prefix. Each other one belongs to a session, and is evicted in order of
-    least recent use unless leased.
+    Sequence 0 is the pinned prefix. Each other one belongs to a session, and is evicted in order
+    of least recent use unless leased.
 
     :param memory: the model's memory, which is told of every change
     :param sequences: sequence ids, the prefix included

@@ -24,13 +24,12 @@ import os
 from pathlib import Path
 from typing import Any
 
+from edge_llm_ros.flow.engine import EngineConfig, ModelInfo, SpecialToken, TokenKind
+from edge_llm_ros.flow.errors import EngineError
 import llama_cpp.llama_cpp as api
 import llguidance.llamacpp
 import numpy as np
 import numpy.typing as npt
-
-from edge_llm_ros.flow.engine import EngineConfig, ModelInfo, SpecialToken, TokenKind
-from edge_llm_ros.flow.errors import EngineError
 
 logger = logging.getLogger(__name__)
 
@@ -73,7 +72,8 @@ def check_file(path: str) -> None:
             f'in a clone, `make models` fetches the demo model.')
     with file.open('rb') as stream:
         if stream.read(4) != b'GGUF':
-            raise EngineError(f'model_path: {path!r} is not a GGUF file (it does not start with "GGUF").')
+            raise EngineError(
+                f'model_path: {path!r} is not a GGUF file (it does not start with "GGUF").')
 
 
 class LlamaModel:
@@ -93,7 +93,8 @@ class LlamaModel:
         self._batch: Any = None
         self.sequences = config.max_sessions + 1
         if not 1 < self.sequences < _MAX_SEQUENCES:
-            raise EngineError(f'max_sessions: {config.max_sessions} is not in 1 … {_MAX_SEQUENCES - 2}.')
+            raise EngineError(
+                f'max_sessions: {config.max_sessions} is not in 1 … {_MAX_SEQUENCES - 2}.')
         api.llama_log_set(_on_log, ctypes.c_void_p(0))
         api.llama_backend_init()
         self.threads = config.threads or default_threads()
@@ -117,7 +118,8 @@ class LlamaModel:
                            (api.llama_model_is_hybrid, 'hybrid (attention and recurrent)')):
             if test(self._model):
                 raise EngineError(
-                    f'model_path: {config.model_path!r} is a {kind} model; its memory cannot be cut back, so '
+                    f'model_path: {config.model_path!r} is a {kind} model; its memory cannot be '
+                    'cut back, so '
                     f'sessions cannot share a prefix. Use a model with attention only.')
         self._vocab = api.llama_model_get_vocab(self._model)
         self.vocabulary = api.llama_vocab_n_tokens(self._vocab)
@@ -133,8 +135,8 @@ class LlamaModel:
         params.n_threads = self.threads
         params.n_threads_batch = config.batch_threads or self.threads
         params.no_perf = True
-        # A C function as callback, so that polling it never waits for Python's lock: strlen of "" is
-        # false, of a one-letter string true.
+        # A C function as callback, so that polling it never waits for Python's lock: strlen of ""
+        # is false, of a one-letter string true.
         self._abort = ctypes.create_string_buffer(2)
         params.abort_callback = ctypes.cast(ctypes.CDLL(None).strlen, api.ggml_abort_callback)
         params.abort_callback_data = ctypes.cast(self._abort, ctypes.c_void_p)
@@ -174,7 +176,8 @@ class LlamaModel:
                 kind = TokenKind.USER_DEFINED
             else:
                 continue
-            special.append(SpecialToken(token, self._piece(token).decode('utf-8', 'replace'), kind))
+            special.append(SpecialToken(token,
+                                        self._piece(token).decode('utf-8', 'replace'), kind))
         return tuple(special)
 
     def info(self) -> ModelInfo:
@@ -226,7 +229,8 @@ class LlamaModel:
 
         :param position: of the first token: the length of the sequence
         :param logits: whether the last token's logits are wanted
-        :returns: DECODE_OK, DECODE_NO_SLOT (nothing changed), DECODE_ABORTED (part may be evaluated), or
+        :returns: DECODE_OK, DECODE_NO_SLOT (nothing changed), DECODE_ABORTED (part may be
+            evaluated), or
             a negative error of llama_decode
         """
         assert 0 < len(tokens) <= self.batch_tokens and 0 <= sequence < self.sequences
@@ -263,7 +267,8 @@ class LlamaModel:
         """Drop all tokens of a sequence from position ``length`` on."""
         assert 0 <= sequence < self.sequences
         if not api.llama_memory_seq_rm(self._memory, sequence, length, -1):
-            raise EngineError(f'the memory of this model cannot be cut (sequence {sequence}, {length}).')
+            raise EngineError(
+                f'the memory of this model cannot be cut (sequence {sequence}, {length}).')
 
     def sequence_length(self, sequence: int) -> int:
         """Return how many tokens llama.cpp holds for a sequence."""

@@ -19,8 +19,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 import threading
 
-import numpy as np
-
 from edge_llm_ros.engine.decode import Evaluator, Generation, Lease
 from edge_llm_ros.engine.grammar import GrammarCompiler
 from edge_llm_ros.engine.kv_cache import common_prefix, KvCache, PREFIX
@@ -28,12 +26,14 @@ from edge_llm_ros.engine.llama import LlamaModel
 from edge_llm_ros.engine.pace import Pace
 from edge_llm_ros.engine.sampler import Sampler
 from edge_llm_ros.flow.engine import (
-    Completion, EngineConfig, GenerateRequest, ModelInfo, PrefillProgress, Stop, TokenKind, TokensProgress)
+    Completion, EngineConfig, GenerateRequest, ModelInfo, PrefillProgress, Stop, TokenKind,
+    TokensProgress)
 from edge_llm_ros.flow.errors import ContextFull, EngineError
+import numpy as np
 
 _WARM_UP = 'warm_up'
-# Larger than the pace of goals: nobody waits for a cancel but a shutdown, and on a CPU a running decode
-# is aborted anyway.
+# Larger than the pace of goals: nobody waits for a cancel but a shutdown, and on a CPU a running
+# decode is aborted anyway.
 _WARM_UP_CHUNK = 256
 
 
@@ -112,7 +112,8 @@ class LocalEngine:
                   ) -> Iterator[PrefillProgress | TokensProgress | Completion]:
         if len(request.tokens) + request.max_tokens > self._model.context_tokens:
             raise ContextFull(
-                f'{len(request.tokens)} tokens and a call of up to {request.max_tokens} do not fit into '
+                f'{len(request.tokens)} tokens and a call of up to {request.max_tokens} do not '
+                'fit into '
                 f'context_tokens = {self._model.context_tokens}.')
         matcher = self._compiler.matcher(request.grammar)
         # The last token is evaluated again where all are resident: its logits are not kept.
@@ -133,7 +134,7 @@ class LocalEngine:
             self._cache.release(sequence)
 
     def _take_deferred(self, request: GenerateRequest, length: int) -> int:
-        """Return how many of the tokens to evaluate were generated, not given, and never evaluated."""
+        """Return how many of the tokens to evaluate an earlier request has generated."""
         position, tokens = self._deferred.pop(request.session, (0, ()))
         if position < length:
             return 0

@@ -18,11 +18,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import numpy as np
-import numpy.typing as npt
-
 from edge_llm_ros.flow.engine import Sampling
 from edge_llm_ros.flow.errors import EngineError
+import numpy as np
+import numpy.typing as npt
 
 Logits = npt.NDArray[np.float32]
 
@@ -32,7 +31,8 @@ class Sampler:
     Chooses tokens among those that a grammar allows.
 
     :param vocabulary: number of tokens
-    :param never: ids that are never chosen where there is another: role and end-of-generation tokens
+    :param never: ids that are never chosen where there is another: role and end-of-generation
+        tokens
         belong to the frame, which the grammar forces
     """
 

@@ -12,4 +12,4 @@
 # See the License for the specific language governing permissions and
 # limitations under the License.
 
-"""The data that flows through the planner, and the protocols between its layers; no behaviour of its own."""
+"""The data that flows through the planner, and the protocols between its layers."""

@@ -27,8 +27,8 @@ def canonical_json(value: Any) -> str:
     """
     Write a value as JSON that is the same for the same value, with keys in the order given.
 
-    NaN and infinities, which JSON does not have, become null; lone surrogates, which UTF-8 does not
-    have, become U+FFFD.
+    NaN and infinities, which JSON does not have, become null; lone surrogates, which UTF-8 does
+    not have, become U+FFFD.
     """
     text = json.dumps(_finite(value), ensure_ascii=False, allow_nan=False,
                       separators=(ITEM_SEPARATOR, KEY_SEPARATOR))

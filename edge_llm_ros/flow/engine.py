@@ -15,8 +15,8 @@
 """
 The engine's interface: tokens in, tokens out.
 
-Everything here is made of ints, floats, strings and frozen dataclasses of them, so that an engine can
-live in another process.
+Everything here is made of ints, floats, strings and frozen dataclasses of them, so that an engine
+can live in another process.
 """
 
 from __future__ import annotations
@@ -92,7 +92,7 @@ class ModelInfo:
 
 @dataclass(frozen=True)
 class Sampling:
-    """How a token is chosen; temperature 0 is greedy. A limit of 0 (min_p, top_k) or 1 (top_p) is off."""
+    """How a token is chosen; temperature 0 is greedy; top_k 0, top_p 1 and min_p 0 are off."""
 
     temperature: float = 0.0
     top_k: int = 40

@@ -25,7 +25,8 @@ class Goal:
     A goal in plain language.
 
     :param instruction: what the robot should do
-    :param context: live facts for this goal only; they go into the new block, never into the prefix
+    :param context: live facts for this goal only; they go into the new block, never into the
+        prefix
     :param session_id: the conversation that goes on; empty for a session of its own
     :param allowed_tools: names of the tools that may be called; None for all
     :param max_steps: tool calls at most, finish included

@@ -74,7 +74,8 @@ class Metrics:
     """
     What a step or a goal cost; times in seconds.
 
-    :param first_token: goal accepted, or observation received, to the first token from logits (first step)
+    :param first_token: goal accepted, or observation received, to the first token from logits
+        (first step)
     :param worst_first_token: the same of the slowest step
     :param first_call: the same until the call is parsed (first step)
     :param decode: time after the first token until the call is parsed, all steps
@@ -96,7 +97,7 @@ class Metrics:
 
     @property
     def decode_tokens_per_second(self) -> float:
-        """Return generated tokens after each step's first over the time they took; 0 where unknown."""
+        """Return the generated tokens after each step's first, over the time they took."""
         tokens = self.tokens.generated - self.steps
         return tokens / self.decode if self.decode > 0 and tokens > 0 else 0.0
 

@@ -84,12 +84,12 @@ class Conversation(Protocol):
         :raises EngineError: if the model cannot be evaluated
         """
 
+    def end(self) -> None:
+        """Say that the goal is over; a conversation without a session id is forgotten."""
+
 
 class Model(Protocol):
     """A model that is ready to plan."""
 
     def conversation(self, session_id: str) -> Conversation:
         """Return the conversation of a session; a new one for an unknown or empty id."""
-
-    def end(self, conversation: Conversation) -> None:
-        """Say that a goal is over; a conversation without a session id is forgotten."""

@@ -33,7 +33,8 @@ class ToolSchema:
     """
     A tool as the model sees it.
 
-    :param parameters: the JSON schema of the arguments object, properties in the order of the prompt
+    :param parameters: the JSON schema of the arguments object, properties in the order of the
+        prompt
     """
 
     name: str

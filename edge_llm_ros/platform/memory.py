@@ -20,7 +20,7 @@ from pathlib import Path
 
 
 def peak_memory_bytes() -> int:
-    """Return the largest resident size of this process so far; 0 where the system does not tell."""
+    """Return the largest resident size of this process so far; 0 where unknown."""
     try:
         for line in Path('/proc/self/status').read_text().splitlines():
             if line.startswith('VmHWM:'):

@@ -60,7 +60,10 @@ def arguments_schema(tool: ToolSchema, text_length: int) -> dict[str, Any]:
     """
     properties: dict[str, Any] = {}
     for name, schema in tool.parameters['properties'].items():
-        rules = {key: value for key, value in schema.items() if key not in ('description', 'default')}
+        rules = {
+            key: value
+            for key, value in schema.items() if key not in ('description', 'default')
+        }
         if is_free_text(schema):
             rules['maxLength'] = min(text_length, schema.get('maxLength', text_length))
         properties[name] = rules

@@ -36,7 +36,7 @@ def without_frame(text: str, frame: tuple[str, str]) -> str:
 def free_text_tokens(pieces: Sequence[bytes], frame: tuple[str, str], tool: ToolSchema,
                      call: ToolCall) -> tuple[list[bool], list[bool]]:
     """
-    Say for each token of a call whether it lies between the frame's parts, and whether it lies in free text.
+    Say for each token of a call whether it lies inside the frame, and whether in free text.
 
     :param pieces: the bytes of each token
     :returns: two lists as long as ``pieces``

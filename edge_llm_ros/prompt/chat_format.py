@@ -38,8 +38,8 @@ class ChatFormat(Protocol):
     """
     One way to write a conversation.
 
-    ``frame`` is the text that opens and closes a call: not counted as generated. The text after the
-    end-of-turn token belongs to the next message.
+    ``frame`` is the text that opens and closes a call: not counted as generated. The text after
+    the end-of-turn token belongs to the next message.
     """
 
     name: str
@@ -74,7 +74,9 @@ class ChatFormat(Protocol):
 
 def signature(tool: ToolSchema) -> dict[str, Any]:
     """Return a tool as models are trained to see it."""
-    function = {'name': tool.name, 'description': tool.description, 'parameters': dict(tool.parameters)}
+    function = {
+        'name': tool.name, 'description': tool.description, 'parameters': dict(tool.parameters)
+    }
     return {'type': 'function', 'function': function}
 
 
@@ -93,4 +95,5 @@ def parse_json_call(text: str, arguments_key: str) -> ToolCall:
         value: Mapping[str, Any] = json.loads(text)
         return ToolCall(value['name'], value[arguments_key])
     except (ValueError, KeyError, TypeError) as error:
-        raise EngineError(f'the model wrote no call that can be read ({error}): {text!r}') from error
+        raise EngineError(
+            f'the model wrote no call that can be read ({error}): {text!r}') from error

@@ -67,7 +67,8 @@ class ChatML:
 
     def observation(self, call: ToolCall, text: str) -> list[Piece]:
         """Return what came of a call."""
-        return with_frame('\n<|im_start|>user\n<tool_response>\n', text, '\n</tool_response><|im_end|>')
+        return with_frame('\n<|im_start|>user\n<tool_response>\n', text,
+                          '\n</tool_response><|im_end|>')
 
     def call_prompt(self) -> list[Piece]:
         """Return what stands before a call."""

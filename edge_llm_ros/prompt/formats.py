@@ -41,9 +41,11 @@ def chat_format(name: str, info: ModelInfo) -> ChatFormat:
             return kind(info)
     if name in NAMES and name != AUTO:
         raise ConfigError(
-            f'chat_format: {name!r} does not fit {info.path!r}: the file lacks its role tokens or its '
+            f'chat_format: {name!r} does not fit {info.path!r}: the file lacks its role tokens or '
+            'its '
             f'template. Use auto, or json, which follows the template of any model.')
     reason = 'no format fits' if name == AUTO else f'there is no format {name!r} for'
     raise ConfigError(
-        f'chat_format: {reason} {info.path!r}. Formats: {", ".join(NAMES)}; json follows the template '
+        f'chat_format: {reason} {info.path!r}. Formats: {", ".join(NAMES)}; json follows the '
+        'template '
         f'of any model and is chosen only by name.')

@@ -102,11 +102,6 @@ class LocalModel:
                 self.engine.release(self._conversations.popitem(last=False)[1].name)
         return conversation
 
-    def end(self, conversation: LocalConversation) -> None:
-        """Say that a goal is over; a conversation without a session id is forgotten."""
-        if not conversation.lasting:
-            self.engine.release(conversation.name)
-
 
 class LocalConversation:
     """
@@ -146,6 +141,11 @@ class LocalConversation:
         """Append what came of a call."""
         self._append(self._model.format.observation(call, observation.text))
 
+    def end(self) -> None:
+        """Say that the goal is over; a conversation without a session id is forgotten."""
+        if not self.lasting:
+            self._model.engine.release(self.name)
+
     def next_call(self, allowed: frozenset[str] | None, cancellation: Cancellation
                   ) -> Iterator[Prefilling | Writing | CallMade | CallCanceled]:
         """Let the model make its next call."""
@@ -172,7 +172,8 @@ class LocalConversation:
             withdraw()
 
     def _finish(self, completion: Completion, opening: tuple[int, ...]) -> CallMade | CallCanceled:
-        # A call that is forced whole is made without a decode: the messages wait for the next batch.
+        # A call that is forced whole is made without a decode: the messages wait for the next
+        # batch.
         evaluated = completion.decode_calls > 0
         counts = TokenCounts(
             cached=completion.cached, prefill=completion.prefill,

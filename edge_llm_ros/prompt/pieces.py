@@ -19,7 +19,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from edge_llm_ros.flow.engine import SpecialToken, TokenKind, Tokenizer
+from edge_llm_ros.flow.engine import SpecialToken, Tokenizer, TokenKind
 from edge_llm_ros.flow.errors import EngineError
 
 
@@ -44,8 +44,8 @@ class PieceTokenizer:
     """
     Tokenises pieces so that data never becomes a role token.
 
-    Tokenising without special tokens is not enough: user-defined tokens are recognised all the same.
-    So the result is checked, and the text is split inside each such literal.
+    Tokenising without special tokens is not enough: user-defined tokens are recognised all the
+    same. So the result is checked, and the text is split inside each such literal.
 
     :param tokenizer: the model's tokenizer
     :param special: every control, user-defined and end-of-generation token of the vocabulary
@@ -93,5 +93,6 @@ class PieceTokenizer:
         if token.kind is TokenKind.USER_DEFINED and len(token.text) == 1:
             return tokens
         raise EngineError(
-            f'the vocabulary turns plain text into token {token.id} ({token.text!r}), and the text '
+            f'the vocabulary turns plain text into token {token.id} ({token.text!r}), and the '
+            'text '
             f'cannot be split to avoid it.')

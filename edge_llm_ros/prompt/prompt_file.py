@@ -19,12 +19,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
-
 from edge_llm_ros.flow.canonical_json import canonical_json
 from edge_llm_ros.flow.errors import ConfigError
 from edge_llm_ros.flow.tool import FINISH, ToolCall, ToolSchema
 from edge_llm_ros.prompt.chat_format import Example
+from pydantic import BaseModel, ConfigDict, Field
 
 
 class _Strict(BaseModel):
@@ -66,21 +65,26 @@ class PromptFile(_Strict):
                 where = f'{path}: examples.{i}.steps.{j}'
                 tool = known.get(step.call)
                 if tool is None:
-                    raise ConfigError(f'{where}.call: no tool {step.call!r}; tools: {", ".join(known)}.')
+                    raise ConfigError(
+                        f'{where}.call: no tool {step.call!r}; tools: {", ".join(known)}.')
                 properties = tool.parameters['properties']
                 for name, value in step.arguments.items():
                     words = properties.get(name, {}).get('enum')
                     if name not in properties or (words is not None and value not in words):
                         raise ConfigError(
                             f'{where}.arguments.{name}: {value!r} is not what {step.call} takes.')
-                missing = [n for n in tool.parameters.get('required', ()) if n not in step.arguments]
+                missing = [
+                    n for n in tool.parameters.get('required', ()) if n not in step.arguments
+                ]
                 if missing:
-                    raise ConfigError(f'{where}.arguments: {missing[0]!r} of {step.call} is missing.')
+                    raise ConfigError(
+                        f'{where}.arguments: {missing[0]!r} of {step.call} is missing.')
                 last = j == len(example.steps) - 1
                 if last != (step.observation is None) or (FINISH in known and last != (
                         step.call == FINISH)):
                     raise ConfigError(
-                        f'{where}: every call but the last needs an observation, and the last must be '
+                        f'{where}: every call but the last needs an observation, and the last '
+                        'must be '
                         f'{FINISH} without one.')
         return [Example(example.instruction, tuple(
             (ToolCall(step.call, step.arguments),

@@ -55,9 +55,9 @@ class TemplateFormat:
     """
     The format ``json``.
 
-    The template is rendered once, when the prefix is made, with marks in place of all contents; its
-    text around the marks becomes the frames. So contents never pass through the template, and history
-    is never rendered again.
+    The template is rendered once, when the prefix is made, with marks in place of all contents;
+    its text around the marks becomes the frames. So contents never pass through the template, and
+    history is never rendered again.
 
     :param info: the model, with its template
     """
@@ -111,16 +111,21 @@ class TemplateFormat:
                 grows = grows and plain[i].startswith(prompted[i - 1])
             if not grows or _placeholder(i) not in plain[i]:
                 raise ConfigError(
-                    f'chat_format: json cannot be used with {self._info.path!r}: its chat template '
-                    f'changes or drops message {i} once another follows, so no prefix would stay valid.')
+                    f'chat_format: json cannot be used with {self._info.path!r}: its chat '
+                    'template '
+                    f'changes or drops message {i} once another follows, so no prefix would stay '
+                    'valid.'
+                )
         before, after_first = plain[n].split(_placeholder(n))
         call = plain[n + 1][len(prompted[n]):]
         if not call.startswith(_placeholder(n + 1)):
             raise ConfigError(
-                f'chat_format: json cannot be used with {self._info.path!r}: its chat template does not '
+                f'chat_format: json cannot be used with {self._info.path!r}: its chat template '
+                'does not '
                 f'begin an answer where its generation prompt ends.')
         closing, rest = self._split_closing(call[len(_placeholder(n + 1)):])
-        before_next, after_next = (rest + plain[n + 2][len(plain[n + 1]):]).split(_placeholder(n + 2))
+        before_next, after_next = (rest + plain[n + 2][len(plain[n + 1]):]).split(
+            _placeholder(n + 2))
         return before, _Frames(
             before_instruction=before,
             after_first_instruction=after_first,
@@ -135,7 +140,8 @@ class TemplateFormat:
                 if t.kind is TokenKind.END and t.text and t.text in text]
         if not ends:
             raise ConfigError(
-                f'chat_format: json cannot be used with {self._info.path!r}: its chat template ends an '
+                f'chat_format: json cannot be used with {self._info.path!r}: its chat template '
+                'ends an '
                 f'answer with {text!r}, in which there is no end-of-generation token.')
         at, token = min(ends)
         return text[:at + len(token)], text[at + len(token):]
@@ -158,7 +164,8 @@ class TemplateFormat:
         for i, content in enumerate(contents):
             if _placeholder(i) not in text:
                 raise ConfigError(
-                    f'chat_format: json cannot be used with {self._info.path!r}: its chat template '
+                    f'chat_format: json cannot be used with {self._info.path!r}: its chat '
+                    'template '
                     f'drops message {i} of the prefix.')
             before, text = text.split(_placeholder(i), 1)
             pieces += [Markup(before), Data(content)]

@@ -13,10 +13,10 @@
 # limitations under the License.
 
 """
-Renders a chat template out of a model file: code from a stranger, so in a sandbox, in a process of its own.
+Renders a chat template out of a model file: code from a stranger, so in a sandbox.
 
-The sandbox keeps the template from Python's insides; the process has limits of time and memory, since a
-sandbox does not keep two nested loops from running for hours.
+The sandbox keeps the template from Python's insides; the process has limits of time and memory,
+since a sandbox does not keep two nested loops from running for hours.
 """
 
 from __future__ import annotations
@@ -36,7 +36,11 @@ _FIXED_DATE = datetime.datetime(2026, 1, 1, 12, 0, 0)
 _MEMORY_BYTES = 512 << 20
 
 
-def render(template: str, conversations: Sequence[Mapping[str, Any]], *, bos_text: str, eos_text: str,
+def render(template: str,
+           conversations: Sequence[Mapping[str, Any]],
+           *,
+           bos_text: str,
+           eos_text: str,
            seconds: float = 10.0) -> list[str]:
     """
     Render a template for several conversations.
@@ -78,8 +82,10 @@ def _main() -> int:
     environment.globals['strftime_now'] = _FIXED_DATE.strftime
     try:
         template = environment.from_string(request['template'])
-        rendered = [template.render(bos_token=request['bos'], eos_token=request['eos'], **conversation)
-                    for conversation in request['conversations']]
+        rendered = [
+            template.render(bos_token=request['bos'], eos_token=request['eos'], **conversation)
+            for conversation in request['conversations']
+        ]
     except Exception as error:  # the template is anybody's code
         print(f'{type(error).__name__}: {error}', file=sys.stderr)
         return 1

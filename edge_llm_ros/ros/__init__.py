@@ -12,4 +12,4 @@
 # See the License for the specific language governing permissions and
 # limitations under the License.
 
-"""The ROS 2 side of the planner: node, parameters, plan server, and the ways to services, topics and actions."""
+"""The ROS 2 side of the planner: node, plan server, ways to services, topics and actions."""

@@ -21,8 +21,6 @@ import time
 from typing import Any
 
 from action_msgs.msg import GoalStatus
-from rclpy.action import ActionClient
-
 from edge_llm_ros.flow.cancellation import Cancellation
 from edge_llm_ros.flow.canonical_json import canonical_json
 from edge_llm_ros.flow.tool import Observation, Status
@@ -31,6 +29,7 @@ from edge_llm_ros.ros.verbs import RequestMaker, ResultView, wait_for, WAIT_SLIC
 from edge_llm_ros.tools.gate import Passage
 from edge_llm_ros.tools.tool_file import Tool
 from edge_llm_ros.tools.toolset import failed, succeeded
+from rclpy.action import ActionClient
 
 _ACCEPT_SECONDS = 5.0  # a server that is there answers a goal request at once
 _CANCEL_SECONDS = 3.0  # how long a canceled goal may take to end
@@ -74,7 +73,8 @@ class ActionCall:
         # Not given up on a cancel: a goal that is accepted later could not be canceled any more.
         if not wait_for(accepting, min(_ACCEPT_SECONDS, deadline - time.monotonic()), None):
             accepting.add_done_callback(_cancel_when_accepted)
-            return failed(f'{self._name!r} did not answer the goal request; it is canceled if it does')
+            return failed(
+                f'{self._name!r} did not answer the goal request; it is canceled if it does')
         handle = accepting.result()
         if not handle.accepted:
             return failed(f'{self._name} rejected the goal')
@@ -99,7 +99,10 @@ class ActionCall:
         result = self._view.of(end.result)
         if end.status == GoalStatus.STATUS_SUCCEEDED:
             return succeeded(result or {'success': True})
-        words = {GoalStatus.STATUS_ABORTED: 'aborted', GoalStatus.STATUS_CANCELED: 'canceled by the server'}
+        words = {
+            GoalStatus.STATUS_ABORTED: 'aborted',
+            GoalStatus.STATUS_CANCELED: 'canceled by the server'
+        }
         word = words.get(end.status, f'ended with status {end.status}')
         reason = getattr(end.result, 'message', '') if self._view.has_message else ''
         return failed(f'{self._name} {word}' + (f': {reason}' if reason else ''), result={
@@ -119,4 +122,6 @@ def _cancel_when_accepted(future: Any) -> None:
 
 def _line(feedback: Any) -> str:
     types = dict(zip(feedback.get_fields_and_field_types(), feedback.SLOT_TYPES))
-    return canonical_json({name: plain(getattr(feedback, name), kind) for name, kind in types.items()})
+    return canonical_json(
+        {name: plain(getattr(feedback, name), kind)
+         for name, kind in types.items()})

@@ -21,7 +21,6 @@ from typing import Any
 from builtin_interfaces.msg import Duration
 from edge_llm_interfaces.action import Plan
 from edge_llm_interfaces.msg import PlanMetrics, PlanStep
-
 from edge_llm_ros.flow.event import Event
 from edge_llm_ros.flow.goal import Goal
 from edge_llm_ros.flow.metrics import Metrics
@@ -91,9 +90,10 @@ def feedback_message(event: Event) -> Any:
 
 def result_message(result: Result) -> Any:
     """Return a result as a message."""
-    return Plan.Result(
-        outcome=int(result.outcome), message=_text(result.message),
-        steps=[step_message(step) for step in result.steps], metrics=metrics_message(result.metrics))
+    return Plan.Result(outcome=int(result.outcome),
+                       message=_text(result.message),
+                       steps=[step_message(step) for step in result.steps],
+                       metrics=metrics_message(result.metrics))
 
 
 def goal_of(request: Any, max_steps: int, time_budget: float) -> Goal:

@@ -15,8 +15,8 @@
 """
 Values to message fields, by their IDL types, exactly or not at all.
 
-rclpy does not check field types in release builds: an int in a float64 field leaves as 5e-324. So nothing is
-assigned to a message before it is of the field's own type.
+rclpy does not check field types in release builds: an int in a float64 field leaves as 5e-324. So
+nothing is assigned to a message before it is of the field's own type.
 """
 
 from __future__ import annotations
@@ -27,12 +27,11 @@ import math
 import struct
 from typing import Any
 
+from edge_llm_ros.flow.errors import ConfigError
+from edge_llm_ros.tools.gate import Refused
 from rosidl_parser.definition import (
     AbstractGenericString, AbstractNestedType, AbstractSequence, Array, BasicType, BoundedSequence,
     BoundedString, BoundedWString, NamespacedType)
-
-from edge_llm_ros.flow.errors import ConfigError
-from edge_llm_ros.tools.gate import Refused
 
 _INTEGERS = {
     **{f'int{bits}': (-(1 << bits - 1), (1 << bits - 1) - 1) for bits in (8, 16, 32, 64)},
@@ -54,7 +53,8 @@ def interface(name: str, where: str) -> Any:
         return getattr(importlib.import_module(f'{package}.{kind}'), type_name)
     except (ImportError, AttributeError):
         raise ConfigError(
-            f'{where}: the interface {name!r} is not installed here. Install the package {package!r} '
+            f'{where}: the interface {name!r} is not installed here. Install the package '
+            f'{package!r} '
             f'and source its workspace, or correct the type.') from None
 
 

@@ -20,10 +20,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from edge_llm_ros.prompt.formats import NAMES
 from rcl_interfaces.msg import (
     FloatingPointRange, IntegerRange, ParameterDescriptor, SetParametersResult)
-
-from edge_llm_ros.prompt.formats import NAMES
 
 
 @dataclass(frozen=True)
@@ -85,22 +84,39 @@ PARAMETERS: Sequence[PlannerParameter] = (
     P('context_tokens', 8192, 'KV cells for all sessions together.', bounds=(256, 1 << 20)),
     P('max_sessions', 8, 'Sessions kept in the KV cache.', bounds=(1, 254)),
     P('batch_tokens', 512, 'Tokens of one llama_decode at most.', bounds=(16, 4096)),
-    P('chunk_seconds', 0.2, 'A prefill chunk adapts to take about this long [s].', bounds=(0.02, 5.0)),
+    P('chunk_seconds',
+      0.2,
+      'A prefill chunk adapts to take about this long [s].',
+      bounds=(0.02, 5.0)),
     P('threads', 0, 'Threads of decode; 0 leaves cores to the robot.', bounds=(0, 256)),
     P('batch_threads', 0, 'Threads of prefill; 0: as threads.', bounds=(0, 256)),
     P('gpu_layers', -1, 'Layers on the GPU; -1: all.', bounds=(-1, 1024)),
     P('call_tokens', 256, 'Generated tokens of a call at most.', bounds=(16, 4096)),
-    P('text_length', 160, 'Characters of a free text that the model writes at most.', bounds=(8, 512)),
+    P('text_length',
+      160,
+      'Characters of a free text that the model writes at most.',
+      bounds=(8, 512)),
     P('temperature', 0.0, 'Of sampling; 0 is greedy.', bounds=(0.0, 2.0)),
     P('top_k', 40, 'Sampling: the best tokens kept; 0: all.', bounds=(0, 1000)),
     P('top_p', 0.95, 'Sampling: probability mass kept.', bounds=(0.01, 1.0)),
-    P('min_p', 0.05, 'Sampling: share of the best probability that a token needs.', bounds=(0.0, 1.0)),
+    P('min_p',
+      0.05,
+      'Sampling: share of the best probability that a token needs.',
+      bounds=(0.0, 1.0)),
     P('seed', 0, 'Of sampling.', bounds=(0, (1 << 31) - 1)),
     P('max_steps', 16, 'Tool calls of a goal that does not say.', live=True, bounds=(1, 1000)),
-    P('time_budget', 300.0, 'Seconds of a goal that does not say.', live=True, bounds=(0.1, 86400.0)),
-    P('loop_limit', 3, 'Equal calls with equal results in a row that end a goal.', live=True,
+    P('time_budget',
+      300.0,
+      'Seconds of a goal that does not say.',
+      live=True,
+      bounds=(0.1, 86400.0)),
+    P('loop_limit',
+      3,
+      'Equal calls with equal results in a row that end a goal.',
+      live=True,
       bounds=(2, 100)),
-    P('queue_length', 4, 'Goals that wait at most; more are rejected.', live=True, bounds=(0, 100)),
+    P('queue_length', 4, 'Goals that wait at most; more are rejected.', live=True,
+      bounds=(0, 100)),
 )
 
 
@@ -133,7 +149,10 @@ class PlannerParameters:
                 continue
             problem = known.problem(parameter.value)
             if not problem and not known.live and not self._node.can_configure():
-                problem = (f'{known.name}: is read at configure; deactivate and clean up the planner first')
+                problem = (
+                    f'{known.name}: is read at configure; deactivate and clean up the planner '
+                    'first'
+                )
             if problem:
                 return SetParametersResult(successful=False, reason=problem)
         return SetParametersResult(successful=True)

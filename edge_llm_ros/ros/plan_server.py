@@ -23,8 +23,6 @@ import time
 from typing import Any
 
 from edge_llm_interfaces.action import Plan
-from rclpy.action import ActionServer, CancelResponse, GoalResponse
-
 from edge_llm_ros.agent.agent import Agent
 from edge_llm_ros.flow.cancellation import Cancellation
 from edge_llm_ros.flow.event import Finished
@@ -34,8 +32,9 @@ from edge_llm_ros.flow.result import Outcome, Result
 from edge_llm_ros.flow.tool import FINISH
 from edge_llm_ros.platform.memory import peak_memory_bytes
 from edge_llm_ros.ros.conversions import feedback_message, goal_of, result_message
+from rclpy.action import ActionServer, CancelResponse, GoalResponse
 
-_CANCELING_SECONDS = 2.0  # how long rclpy may take from accepting a cancel to the state that follows
+_CANCELING_SECONDS = 2.0  # rclpy may take from accepting a cancel to the state that follows
 _CLOSE_SECONDS = 10.0
 
 
@@ -59,8 +58,8 @@ class PlanServer:
     """
     Serves ``~/plan``; rejects goals until open() and after close().
 
-    The agent runs in a thread of this server's own. The executor's thread that executes the goal only
-    waits, and sets the terminal state once the result is there.
+    The agent runs in a thread of this server's own. The executor's thread that executes the goal
+    only waits, and sets the terminal state once the result is there.
 
     :param node: the planner node
     :param group: reentrant callback group
@@ -84,7 +83,10 @@ class PlanServer:
         """Take goals for an agent that can call these tools."""
         with self._changed:
             self._agent, self._tools = agent, tools
-            self._thread = threading.Thread(target=self._run, args=(agent,), name='plan', daemon=True)
+            self._thread = threading.Thread(target=self._run,
+                                            args=(agent, ),
+                                            name='plan',
+                                            daemon=True)
             self._thread.start()
 
     def close(self) -> bool:
@@ -119,7 +121,8 @@ class PlanServer:
         with self._changed:
             if self._agent is None:
                 return 'the planner is not active'
-            if self._running is not None and len(self._waiting) >= self._node.parameters['queue_length']:
+            if self._running is not None and len(
+                    self._waiting) >= self._node.parameters['queue_length']:
                 return f'{len(self._waiting)} goals are waiting already (queue_length)'
             if not request.instruction.strip():
                 return 'the instruction is empty'

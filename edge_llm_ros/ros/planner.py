@@ -89,12 +89,13 @@ class Planner:
                       f'{info.trained_context_tokens} that the model was trained for.')
         sampling = Sampling(**{name: get[name] for name in (
             'temperature', 'top_k', 'top_p', 'min_p', 'seed')})
-        self.model = LocalModel(
-            engine, chat_format(get['chat_format'], info), self._prompt.system, self.toolset.schemas(),
-            self._examples, GenerationLimits(get['call_tokens'], get['text_length'], sampling))
-        self._log(f'{info.name} ({info.description}, {info.size_bytes / 1e9:.2f} GB, '
-                  f'{self.model.format.name}, {"GPU" if info.gpu else f"{info.threads} CPU threads"}) '
-                  f'loaded in {time.monotonic() - start:.1f} s')
+        self.model = LocalModel(engine, chat_format(get['chat_format'], info), self._prompt.system,
+                                self.toolset.schemas(), self._examples,
+                                GenerationLimits(get['call_tokens'], get['text_length'], sampling))
+        self._log(
+            f'{info.name} ({info.description}, {info.size_bytes / 1e9:.2f} GB, '
+            f'{self.model.format.name}, {"GPU" if info.gpu else f"{info.threads} CPU threads"}) '
+            f'loaded in {time.monotonic() - start:.1f} s')
         self._warm_up()
 
     def _warm_up(self) -> None:
@@ -104,7 +105,10 @@ class Planner:
                 told = time.monotonic()
                 self._log(f'warm-up: {progress.evaluated} of {progress.total} prefix tokens')
         seconds = time.monotonic() - start
-        self._log(f'warm-up: {len(self.model.prefix)} prefix tokens evaluated in {seconds:.1f} s and pinned')
+        self._log(
+            f'warm-up: {len(self.model.prefix)} prefix tokens evaluated in {seconds:.1f} s and '
+            'pinned'
+        )
 
     def agent(self) -> Agent:
         """Return an agent that plans with this model and these tools."""

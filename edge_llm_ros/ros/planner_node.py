@@ -22,15 +22,14 @@ import sys
 import traceback
 from typing import Any
 
-import rclpy
-from rclpy.callback_groups import ReentrantCallbackGroup
-from rclpy.executors import ExternalShutdownException, MultiThreadedExecutor
-from rclpy.lifecycle import LifecycleNode, LifecycleState, TransitionCallbackReturn
-
 from edge_llm_ros.flow.errors import EdgeLlmError
 from edge_llm_ros.ros.parameters import PlannerParameters
 from edge_llm_ros.ros.plan_server import PlanServer
 from edge_llm_ros.ros.planner import Planner
+import rclpy
+from rclpy.callback_groups import ReentrantCallbackGroup
+from rclpy.executors import ExternalShutdownException, MultiThreadedExecutor
+from rclpy.lifecycle import LifecycleNode, LifecycleState, TransitionCallbackReturn
 
 # One waits for the running goal, one may load the model; two are left for everything else.
 _EXECUTOR_THREADS = 4
@@ -82,7 +81,7 @@ class PlannerNode(LifecycleNode):
         self.get_logger().error(f'{what}:\n{traceback.format_exc()}')
 
     def _transition(self, name: str, work: Callable[[], None]) -> TransitionCallbackReturn:
-        """Do the work of a transition; a failure is logged with its reason, which rclpy would swallow."""
+        """Do the work of a transition; log a failure's reason, which rclpy would swallow."""
         try:
             work()
         except EdgeLlmError as error:

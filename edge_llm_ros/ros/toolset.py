@@ -39,11 +39,13 @@ class RosToolset(GatedToolset):
     :raises ConfigError: if a tool does not fit its interface; what was made is given back
     """
 
-    def __init__(self, node: Any, group: Any, tools: Mapping[str, Tool], builtins: Builtins) -> None:
+    def __init__(self, node: Any, group: Any, tools: Mapping[str, Tool],
+                 builtins: Builtins) -> None:
         self._made: dict[str, Any] = {}
         try:
             for name, tool in tools.items():
-                make = next(make for verb, make in VERBS.items() if getattr(tool, verb) is not None)
+                make = next(
+                    make for verb, make in VERBS.items() if getattr(tool, verb) is not None)
                 self._made[name] = make(node, group, tool, f'tools.{name}')
         except BaseException:
             self.destroy()

@@ -24,20 +24,19 @@ import time
 from typing import Any
 
 from edge_llm_interfaces.action import MoveTo
+from edge_llm_ros.sim.world import PLACES, World, WorldError
 from geometry_msgs.msg import Twist
 from nav_msgs.msg import Odometry
+from rcl_interfaces.msg import ParameterDescriptor, SetParametersResult
 import rclpy
 from rclpy.action import ActionServer, CancelResponse, GoalResponse
 from rclpy.callback_groups import MutuallyExclusiveCallbackGroup, ReentrantCallbackGroup
 from rclpy.executors import ExternalShutdownException, MultiThreadedExecutor
 from rclpy.node import Node
 from rclpy.qos import DurabilityPolicy, QoSProfile
-from rcl_interfaces.msg import ParameterDescriptor, SetParametersResult
 from sensor_msgs.msg import BatteryState, Temperature
 from std_msgs.msg import Bool, String
 from std_srvs.srv import SetBool, Trigger
-
-from edge_llm_ros.sim.world import PLACES, World, WorldError
 
 _PERIOD = 0.05  # seconds of a tick
 _SLICE = 0.02
@@ -53,8 +52,8 @@ class SimulatedRobot(Node):
     """
     A robot with a base, a battery, a gripper, lights and a voice.
 
-    Parameters ``fault.*`` make a service silent or failing, or goals of move_to be rejected, aborted
-    or never end; ``battery_percent`` sets the charge; ``~/state`` tells everything.
+    Parameters ``fault.*`` make a service silent or failing, or goals of move_to be rejected,
+    aborted or never end; ``battery_percent`` sets the charge; ``~/state`` tells everything.
     """
 
     def __init__(self) -> None:
@@ -80,8 +79,11 @@ class SimulatedRobot(Node):
 
     def _new_world(self) -> World:
         get = self.get_parameter
-        return World(seed=get('seed').value, speed=get('speed').value, watchdog=get('watchdog').value,
-                     battery=get('battery_percent').value, door_open=get('door_open').value)
+        return World(seed=get('seed').value,
+                     speed=get('speed').value,
+                     watchdog=get('watchdog').value,
+                     battery=get('battery_percent').value,
+                     door_open=get('door_open').value)
 
     def _make_interfaces(self) -> None:
         self._battery = self.create_publisher(BatteryState, 'battery_state', 10)
@@ -99,7 +101,10 @@ class SimulatedRobot(Node):
                 ('set_door', SetBool, self._set_door),
                 ('pick_up', Trigger, lambda w, r: w.pick_up()),
                 ('put_down', Trigger, lambda w, r: w.put_down())):
-            self.create_service(kind, name, self._service(name, work), callback_group=self._reentrant)
+            self.create_service(kind,
+                                name,
+                                self._service(name, work),
+                                callback_group=self._reentrant)
         self.create_service(Trigger, '~/state', self._on_state, callback_group=self._reentrant)
         self.create_service(Trigger, '~/reset', self._on_reset, callback_group=self._reentrant)
         self._server = ActionServer(
@@ -137,7 +142,8 @@ class SimulatedRobot(Node):
     def _on_parameters(self, parameters: list[Any]) -> SetParametersResult:
         for parameter in parameters:
             name, value = parameter.name, parameter.value
-            allowed = FAULTS.get(name.removeprefix('fault.')) if name.startswith('fault.') else None
+            allowed = FAULTS.get(
+                name.removeprefix('fault.')) if name.startswith('fault.') else None
             if allowed is not None and value not in allowed:
                 return SetParametersResult(successful=False, reason=f'{name}: one of {allowed}')
             with self._lock:

@@ -12,7 +12,7 @@
 # See the License for the specific language governing permissions and
 # limitations under the License.
 
-"""The simulated world: places, one robot, and what it did; no ROS in it, the same for the same seed."""
+"""The simulated world: places and one robot; no ROS in it, the same for the same seed."""
 
 from __future__ import annotations
 
@@ -113,7 +113,7 @@ class World:
         self._velocity = (0.0, 0.0)
 
     def set_velocity(self, forward: float, turn: float) -> None:
-        """Drive at a velocity, metres and radians a second, until the next command or the watchdog."""
+        """Drive at a velocity [m/s, rad/s] until the next command or the watchdog."""
         self.target = None
         self._velocity, self._velocity_age = (forward, turn), 0.0
 
@@ -141,7 +141,8 @@ class World:
             self.stop()
             return
         left, step = self.remaining, self.speed * seconds
-        self.yaw = math.atan2(self.target[1] - self.y, self.target[0] - self.x) if left > _ARRIVED else self.yaw
+        self.yaw = math.atan2(self.target[1] - self.y, self.target[0] -
+                              self.x) if left > _ARRIVED else self.yaw
         if left <= step:
             self.x, self.y = self.target
             self.target = None
@@ -169,7 +170,8 @@ class World:
         """Grasp the object at this place and return its name."""
         if self.holding:
             raise WorldError(f'the gripper already holds the {self.holding}')
-        here = sorted(name for name, place in self.objects.items() if place and place == self.place)
+        here = sorted(
+            name for name, place in self.objects.items() if place and place == self.place)
         if not here:
             raise WorldError('there is no object here')
         self.holding, self.gripper_closed = here[0], True
@@ -189,10 +191,18 @@ class World:
     def state(self) -> dict[str, Any]:
         """Return everything a judge may ask for."""
         return {
-            'place': self.place, 'x': round(self.x, 3), 'y': round(self.y, 3), 'yaw': round(self.yaw, 3),
-            'moving': self.moving, 'battery_percent': round(self.battery, 1),
-            'gripper': 'closed' if self.gripper_closed else 'open', 'holding': self.holding,
-            'lights': self.lights, 'door': 'open' if self.door_open else 'closed',
-            'said': list(self.said), 'objects': dict(self.objects), 'path': list(self.path),
+            'place': self.place,
+            'x': round(self.x, 3),
+            'y': round(self.y, 3),
+            'yaw': round(self.yaw, 3),
+            'moving': self.moving,
+            'battery_percent': round(self.battery, 1),
+            'gripper': 'closed' if self.gripper_closed else 'open',
+            'holding': self.holding,
+            'lights': self.lights,
+            'door': 'open' if self.door_open else 'closed',
+            'said': list(self.said),
+            'objects': dict(self.objects),
+            'path': list(self.path),
             'distance': round(self.distance, 2),
         }

@@ -12,4 +12,4 @@
 # See the License for the specific language governing permissions and
 # limitations under the License.
 
-"""From YAML to tools: what the model sees, what it may send, and the gate in front of the robot."""
+"""From YAML to tools: what the model sees and may send, and the gate before the robot."""

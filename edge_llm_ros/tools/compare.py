@@ -26,7 +26,8 @@ def compare(arguments: Mapping[str, Any]) -> dict[str, Any]:
     """
     Compare two numbers.
 
-    :returns: the relation in words; not "true" or "false", which a small model forgets the question of
+    :returns: the relation in words; not "true" or "false", which a small model forgets the
+        question of
     :raises Refused: if the arguments are not two numbers
     """
     value, limit = arguments.get('value'), arguments.get('limit')

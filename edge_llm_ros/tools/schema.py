@@ -56,9 +56,12 @@ def builtin_schemas(builtins: Builtins) -> tuple[ToolSchema, ...]:
     schemas = []
     if builtins.compare:
         number = {'type': 'number'}
-        schemas.append(ToolSchema(COMPARE, 'Compare a reading with a limit; call it before you decide.', {
-            'type': 'object',
-            'properties': {'value': number, 'limit': number}, 'required': ['value', 'limit']}))
+        schemas.append(
+            ToolSchema(
+                COMPARE, 'Compare a reading with a limit; call it before you decide.', {
+                    'type': 'object', 'properties': {'value': number, 'limit': number},
+                    'required': ['value', 'limit']
+                }))
     if builtins.wait:
         seconds = {'type': 'number', 'description': 'How long [s]', 'minimum': 0,
                    'maximum': builtins.wait}
@@ -66,9 +69,13 @@ def builtin_schemas(builtins: Builtins) -> tuple[ToolSchema, ...]:
             'type': 'object', 'properties': {'seconds': seconds}, 'required': ['seconds']}))
     if builtins.finish:
         properties = {
-            'success': {'type': 'boolean', 'description': 'true if the goal is reached, false if not'},
-            'summary': {'type': 'string', 'description': 'One sentence: what was done or why not',
-                        'maxLength': SUMMARY_LENGTH}}
+            'success': {
+                'type': 'boolean', 'description': 'true if the goal is reached, false if not'
+            }, 'summary': {
+                'type': 'string', 'description': 'One sentence: what was done or why not',
+                'maxLength': SUMMARY_LENGTH
+            }
+        }
         schemas.append(ToolSchema(FINISH, 'End the goal; always the last call.', {
             'type': 'object', 'properties': properties, 'required': ['success', 'summary']}))
     return tuple(schemas)

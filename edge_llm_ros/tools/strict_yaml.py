@@ -20,9 +20,8 @@ from collections.abc import Hashable
 from pathlib import Path
 from typing import Any
 
-import yaml
-
 from edge_llm_ros.flow.errors import ConfigError
+import yaml
 
 _MAX_BYTES = 4 << 20
 
@@ -32,9 +31,10 @@ class _StrictLoader(yaml.SafeLoader):
 
     def compose_node(self, parent: yaml.Node | None, index: int) -> yaml.Node | None:
         if self.check_event(yaml.AliasEvent):
-            event = self.peek_event()
+            event = self.peek_event()  # type: ignore[no-untyped-call]
             raise yaml.constructor.ConstructorError(
-                None, None, 'aliases (*name) are not allowed: write the values out', event.start_mark)
+                None, None, 'aliases (*name) are not allowed: write the values out',
+                event.start_mark)
         return super().compose_node(parent, index)
 
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Hashable, Any]:

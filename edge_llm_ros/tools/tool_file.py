@@ -19,11 +19,11 @@ from __future__ import annotations
 import re
 from typing import Any, Literal, TypeVar
 
-from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator, ValidationError
-
 from edge_llm_ros.flow.errors import ConfigError
 from edge_llm_ros.flow.tool import COMPARE, FINISH, WAIT
 from edge_llm_ros.tools.strict_yaml import read_yaml
+from pydantic import (
+    BaseModel, ConfigDict, Field, field_validator, model_validator, ValidationError)
 
 _NAME = re.compile(r'[a-z][a-z0-9_]{0,63}')
 _RESOURCE = re.compile(r'~?[A-Za-z_{}][A-Za-z0-9_/{}]*|~/[A-Za-z_][A-Za-z0-9_/]*')
@@ -42,7 +42,8 @@ class Argument(_Strict):
 
     :param enum: the values that are allowed
     :param values: the words that are allowed, each with the request fields that it stands for
-    :param field: path of the request field, with dots; the argument's own name where it is left out
+    :param field: path of the request field, with dots; the argument's own name where it is left
+        out
     """
 
     description: str = Field(min_length=1)
@@ -83,7 +84,8 @@ class Argument(_Strict):
             raise ValueError(f'{value!r} is not one of {", ".join(map(str, words))}')
         if isinstance(value, str):
             if self.max_length is not None and len(value) > self.max_length:
-                raise ValueError(f'the text has {len(value)} characters, {self.max_length} are allowed')
+                raise ValueError(
+                    f'the text has {len(value)} characters, {self.max_length} are allowed')
         elif isinstance(value, (int, float)) and not isinstance(value, bool):
             if value != value or value in (float('inf'), float('-inf')):
                 raise ValueError(f'{value!r} is not a finite number')
@@ -107,7 +109,9 @@ class _Interface(_Strict):
 def _relative(value: str) -> str:
     if not _RESOURCE.fullmatch(value):
         raise ValueError(
-            f'{value!r} is not a relative ROS name: no leading "/", so that namespaces and remaps work')
+            f'{value!r} is not a relative ROS name: no leading "/", so that namespaces and remaps '
+            'work'
+        )
     return value
 
 
@@ -198,7 +202,9 @@ class Tool(_Strict):
         verbs = [name for name in ('service', 'action', 'publish', 'read') if getattr(self, name)]
         if len(verbs) != 1:
             raise ValueError(
-                f'exactly one of service, action, publish and read is needed, not {verbs or "none"}')
+                'exactly one of service, action, publish and read is needed, not '
+                f'{verbs or "none"}'
+            )
         if self.publish and self.effect != 'act':
             raise ValueError('publishing is an act: effect must be act')
         if self.read and (self.effect != 'read' or self.arguments or self.fixed):
@@ -214,7 +220,8 @@ class Tool(_Strict):
                 raise ValueError(f'publish.duration: there is no number argument {duration!r}')
             if argument.maximum is None or argument.maximum > 60 or (argument.minimum or 0) < 0:
                 raise ValueError(
-                    f'publish.duration: argument {duration!r} needs minimum >= 0 and maximum <= 60')
+                    f'publish.duration: argument {duration!r} needs minimum >= 0 and maximum <= 60'
+                )
         return self
 
 
@@ -245,7 +252,8 @@ class ToolFile(_Strict):
         for name, tool in tools.items():
             for what in (name, *tool.arguments):
                 if not _NAME.fullmatch(what):
-                    raise ValueError(f'{what!r} is not a name of lowercase letters, digits and "_"')
+                    raise ValueError(
+                        f'{what!r} is not a name of lowercase letters, digits and "_"')
             if name in (FINISH, WAIT, COMPARE):
                 raise ValueError(f'{name!r} is built in; choose another name')
         return tools

@@ -70,7 +70,8 @@ def load_tools(paths: list[str]) -> tuple[dict[str, Tool], Builtins]:
         file = read_file(path, ToolFile)
         twice = sorted(set(tools) & set(file.tools))
         if twice:
-            raise ConfigError(f'{path}: tools.{twice[0]}: an earlier tool file has a tool of this name.')
+            raise ConfigError(
+                f'{path}: tools.{twice[0]}: an earlier tool file has a tool of this name.')
         tools.update(file.tools)
         if 'builtins' in file.model_fields_set:
             builtins = file.builtins
@@ -85,7 +86,8 @@ class GatedToolset:
     :param verbs: by the same names
     """
 
-    def __init__(self, tools: Mapping[str, Tool], builtins: Builtins, verbs: Mapping[str, Verb]) -> None:
+    def __init__(self, tools: Mapping[str, Tool], builtins: Builtins,
+                 verbs: Mapping[str, Verb]) -> None:
         self._tools = dict(tools)
         self._builtins = builtins
         self._verbs = dict(verbs)
@@ -106,9 +108,11 @@ class GatedToolset:
             return self._call(call, cancellation, dry_run, on_progress)
         except Refused as refusal:
             return failed(f'refused: {refusal}', Status.REFUSED)
-        except Exception as error:  # fail closed: nothing of ours may let a call through or end the node
+        except Exception as error:
+            # Fail closed: nothing of ours may let a call through or end the node.
             logger.exception('tool %s', call.name)
-            return failed(f'refused: {type(error).__name__} in the planner: {error}', Status.REFUSED)
+            return failed(f'refused: {type(error).__name__} in the planner: {error}',
+                          Status.REFUSED)
 
     def _call(self, call: ToolCall, cancellation: Cancellation, dry_run: bool,
               on_progress: Callable[[str], None]) -> Observation:
@@ -126,7 +130,7 @@ class GatedToolset:
     def _wait(self, call: ToolCall, cancellation: Cancellation, dry_run: bool) -> Observation:
         seconds = call.arguments.get('seconds')
         if not isinstance(seconds, (int, float)) or not 0 <= seconds <= self._builtins.wait:
-            raise Refused(f'argument \'seconds\' must be 0 … {self._builtins.wait:g}')
+            raise Refused(f'argument seconds must be in 0 … {self._builtins.wait:g}')
         if dry_run:
             return Observation(Status.DRY_RUN, canonical_json({'waited': seconds}))
         if cancellation.wait(float(seconds)):

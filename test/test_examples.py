@@ -1,0 +1,94 @@
+# Copyright 2026 edge_llm_ros contributors
+#
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+
+"""The static examples must not be the answers to what is measured."""
+
+import inspect
+from pathlib import Path
+import re
+
+from edge_llm_ros.cli import demo
+from edge_llm_ros.prompt.prompt_file import PromptFile
+from edge_llm_ros.tools.schema import builtin_schemas, tool_schema
+from edge_llm_ros.tools.tool_file import read_file
+from edge_llm_ros.tools.toolset import load_tools
+import pytest
+
+CONFIG = Path(__file__).resolve().parent.parent / 'config'
+PROMPT = str(CONFIG / 'prompt.yaml')
+PLACES = {
+    'kitchen': 'kitchen|厨房', 'dock': 'dock|充电', 'office': 'office|办公室', 'lab': r'\blab\b|实验室',
+    'hallway': 'hallway', 'storage': 'storage', 'entrance': 'entrance',
+    'meeting_room': 'meeting room'
+}
+# Words of one meaning count as one verb.
+VERBS = {
+    'go': r'\bgo\b|drive|come back|return|bring|wait at|visit|去|回',
+    'tell': 'tell|say|know|announce|告诉', 'close': 'close|关', 'open': 'open|打开',
+    'put': r'\bput\b|放', 'measure': 'measure|warm|temperature'
+}
+
+
+def pairs(text: str) -> set[tuple[str, str]]:
+    """Return every verb and place that stand in one clause."""
+    found = set()
+    for clause in re.split(r'[,.;，。；]| and ', text.lower()):
+        for verb, words in VERBS.items():
+            for place, names in PLACES.items():
+                if re.search(words, clause) and re.search(names, clause):
+                    found.add((verb, place))
+    return found
+
+
+def runs(text: str) -> set[tuple[str, ...]]:
+    """Return every five words in a row."""
+    words = re.findall(r'\w+', text.lower())
+    return {tuple(words[i:i + 5]) for i in range(len(words) - 4)}
+
+
+def test_no_example_shares_a_pair_or_five_words_with_a_demo_goal() -> None:
+    examples = [e.instruction for e in read_file(PROMPT, PromptFile).examples]
+    goals = [g.instruction for g in demo.GOALS]
+    assert pairs(goals[0]) == {('go', 'kitchen'), ('go', 'dock')}
+    assert pairs(goals[3]) == {('tell', 'lab')} and pairs(goals[4]) == {('go', 'office')}
+    for goal in goals:
+        for example in examples:
+            assert not pairs(goal) & pairs(example), (goal, example)
+            assert not runs(goal) & runs(example), (goal, example)
+
+
+def test_examples_are_checked_against_the_tools(tmp_path: Path) -> None:
+    from edge_llm_ros.flow.errors import ConfigError
+    tools, builtins = load_tools([str(CONFIG / 'simulated_robot.yaml')])
+    schemas = [*(tool_schema(n, t) for n, t in tools.items()), *builtin_schemas(builtins)]
+    assert read_file(PROMPT, PromptFile).for_tools(PROMPT, schemas)
+    text = Path(PROMPT).read_text()
+    for old, new, reason in (
+            ('call: put_down', 'call: throw', "no tool 'throw'"),
+            ('{place: storage}', '{place: attic}', "'attic'"),
+            ('{place: storage}', '{}', "'place' of move_to is missing"),
+            (', observation: {object: parcel}', '', 'needs an observation')):
+        assert old in text
+        path = tmp_path / 'prompt.yaml'
+        path.write_text(text.replace(old, new, 1))
+        with pytest.raises(ConfigError, match=reason):
+            read_file(str(path), PromptFile).for_tools(str(path), schemas)
+
+
+def test_no_demo_goal_is_in_the_code_that_plans() -> None:
+    """Nothing but the demo knows the demo's goals."""
+    for path in CONFIG.parent.glob('edge_llm_ros/**/*.py'):
+        if path != Path(inspect.getfile(demo)).resolve():
+            for goal in demo.GOALS:
+                assert goal.instruction not in path.read_text()
