@@ -8,11 +8,11 @@ PYTEST_ARGS ?=
 .PHONY: demo test lint setup models clean
 
 demo: setup
-	@model="$(MODEL)"; [ -n "$$model" ] || model=$$($(PYTHON) scripts/models.py demo) || exit 1; \
+	@model="$(MODEL)"; [ -n "$$model" ] || model=$$($(RUN) python scripts/models.py demo) || exit 1; \
 	$(RUN) edge_llm demo --model "$$model"
 
 test: setup
-	@$(PYTHON) scripts/models.py test > /dev/null && $(PYTHON) scripts/models.py demo > /dev/null
+	@$(RUN) python scripts/models.py test > /dev/null && $(RUN) python scripts/models.py demo > /dev/null
 	@$(RUN) python -m pytest test $(PYTEST_ARGS)
 
 lint: setup
@@ -21,8 +21,8 @@ lint: setup
 setup:
 	@$(PYTHON) scripts/set_up.py --distro $(DISTRO)
 
-models:
-	@$(PYTHON) scripts/models.py test && $(PYTHON) scripts/models.py demo
+models: setup
+	@$(RUN) python scripts/models.py test && $(RUN) python scripts/models.py demo
 
 clean:
 	rm -rf build .venv .venv-*

@@ -20,6 +20,7 @@ leaves a stamp with a hash of what it was made from.
 """
 
 import argparse
+from collections.abc import Callable
 import hashlib
 import os
 from pathlib import Path
@@ -126,10 +127,10 @@ class Environment:
                 'and '
                 f'call make again.')
 
-    def once(self, name: str, key: str, work: object) -> None:
-        """Call ``work()`` unless the stamp ``name`` says it was done for ``key``."""
-        stamp = self.build / 'stamps' / name
-        if stamp.exists() and stamp.read_text() == key and self.python.exists():
+    @staticmethod
+    def once(stamp: Path, key: str, work: Callable[[], None]) -> None:
+        """Call ``work()`` unless a stamp says that it was done for this key."""
+        if stamp.exists() and stamp.read_text() == key:
             return
         work()
         stamp.parent.mkdir(parents=True, exist_ok=True)
@@ -240,14 +241,15 @@ class Environment:
         self.check_python()
         requirements = digest(ROOT / 'requirements.txt', ROOT / 'requirements', self.distro,
                               sys.version)
-        self.once('venv', requirements, self.make_venv)
-        self.once('python', requirements, self.install_python)
+        # These stamps lie in the environment, so that they go with it.
+        self.once(self.venv / 'stamps' / 'venv', requirements, self.make_venv)
+        self.once(self.venv / 'stamps' / 'python', requirements, self.install_python)
         self.write_shell_script()
         sources = digest(
             requirements, ROOT / 'edge_llm_interfaces', ROOT / 'package.xml', ROOT / 'setup.py',
             ROOT / 'setup.cfg',
             *sorted(p.name for d in ('config', 'launch') for p in (ROOT / d).rglob('*')))
-        self.once('workspace', sources, self.build_workspace)
+        self.once(self.build / 'stamp', sources, self.build_workspace)
 
 
 def main() -> int:

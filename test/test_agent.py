@@ -76,7 +76,7 @@ class Tools:
     def schemas(self):
         return ()
 
-    def call(self, call, cancellation, *, dry_run, on_progress):
+    def call(self, call, cancellation, *, allowed, dry_run, on_progress):
         self.dry_run.append(dry_run)
         text = self._work(call, cancellation, on_progress)
         return text if isinstance(text, Observation) else Observation(Status.SUCCEEDED, text)
@@ -85,7 +85,7 @@ class Tools:
 def run(calls, tools: Tools | None = None, cancellation: Cancellation | None = None, **goal
         ) -> tuple[Result, list[Event], Script]:
     model = Script(calls)
-    agent = Agent(model, tools or Tools(), loop_limit=3)
+    agent = Agent(model, tools or Tools())
     *events, end = agent.run(Goal('Look.', **goal), cancellation or Cancellation())
     assert isinstance(end, Finished) and model.ended == 1
     return end.result, events, model
@@ -135,11 +135,27 @@ def test_other_arguments_are_another_call() -> None:
 
 @pytest.mark.parametrize('error, outcome', [
     (ContextFull('full'), Outcome.CONTEXT_FULL), (EngineError('broken'), Outcome.ENGINE_ERROR),
-    (CallCutShort('cut'), Outcome.ENGINE_ERROR)])
+    (EngineError('gone'), Outcome.ENGINE_ERROR)])
 def test_faults_of_ours_are_typed(error: Exception, outcome: Outcome) -> None:
     result, _, model = run([LOOK, error])
     assert (result.outcome, result.message) == (outcome, str(error))
     assert len(result.steps) == 1
+
+
+def test_a_call_that_was_cut_short_is_a_failed_step_with_its_costs() -> None:
+    error = CallCutShort('cut', TokenCounts(prefill=4, sampled=9), 0.5)
+    result, _, model = run([LOOK, error])
+    assert (result.outcome, result.message) == (Outcome.ENGINE_ERROR, 'cut')
+    assert [s.status for s in result.steps] == [Status.SUCCEEDED, Status.FAILED]
+    assert result.metrics.tokens.sampled == 12 and result.metrics.inference == 0.53
+    assert len(model.told) == 2
+
+
+def test_a_goal_that_is_canceled_before_it_starts_leaves_no_trace() -> None:
+    cancellation = Cancellation()
+    cancellation.cancel(Outcome.DEACTIVATED)
+    result, events, model = run([LOOK], cancellation=cancellation)
+    assert result.outcome is Outcome.DEACTIVATED and not (result.steps or events or model.told)
 
 
 @pytest.mark.parametrize('reason', [

@@ -114,6 +114,21 @@ def test_what_is_forced_whole_needs_no_decode(warm: LocalEngine) -> None:
     assert again.prefill == len(tokens) - end.cached + len(rest)
 
 
+def test_several_calls_that_are_forced_whole_are_no_prefill_later(warm: LocalEngine) -> None:
+    conversation = prompt(warm, 'Stop.')
+    messages = len(conversation)
+    start = None
+    for text in ('Again.', 'And again.', 'Go on.'):
+        end = run(warm, 'a', conversation, FORCED if text != 'Go on.' else GRAMMAR)
+        start = end.cached if start is None else start
+        if text == 'Go on.':
+            break
+        new = warm.tokenize(f'\n<|im_start|>user\n{text}<|im_end|>\n<|im_start|>assistant\n', True)
+        messages += len(new)
+        conversation += end.tokens + new
+    assert end.prefill == messages - start
+
+
 def test_sampling_is_repeatable_by_seed(warm: LocalEngine) -> None:
     tokens = prompt(warm, 'Say something nice.')
     texts = {}
@@ -215,5 +230,12 @@ def test_a_closed_engine_says_so(test_model: str) -> None:
     engine = LocalEngine(EngineConfig(model_path=test_model, context_tokens=512))
     engine.close()
     engine.close()
-    with pytest.raises(EngineError, match='closed'):
-        list(engine.warm_up([1, 2]))
+    for use in (lambda: list(engine.warm_up([1, 2])), lambda: engine.tokenize('a', False),
+                lambda: engine.detokenize([1]), lambda: engine.check_grammar(FORCED)):
+        with pytest.raises(EngineError, match='closed'):
+            use()
+
+
+def test_loading_can_be_given_up(test_model: str) -> None:
+    with pytest.raises(EngineError, match='given up'):
+        LocalEngine(EngineConfig(model_path=test_model), keep_loading=lambda: False)

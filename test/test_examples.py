@@ -70,8 +70,9 @@ def test_no_example_shares_a_pair_or_five_words_with_a_demo_goal() -> None:
 
 def test_examples_are_checked_against_the_tools(tmp_path: Path) -> None:
     from edge_llm_ros.flow.errors import ConfigError
-    tools, builtins = load_tools([str(CONFIG / 'simulated_robot.yaml')])
-    schemas = [*(tool_schema(n, t) for n, t in tools.items()), *builtin_schemas(builtins)]
+    loaded = load_tools([str(CONFIG / 'simulated_robot.yaml')])
+    schemas = [*(tool_schema(n, t) for n, t in loaded.tools.items()),
+               *builtin_schemas(loaded.builtins)]
     assert read_file(PROMPT, PromptFile).for_tools(PROMPT, schemas)
     text = Path(PROMPT).read_text()
     for old, new, reason in (

@@ -155,3 +155,16 @@ def test_tokens_are_compared_not_trusted() -> None:
     cache._memory.extend(PREFIX, 3)
     cache.extend(PREFIX, [5, 6, 7])
     assert cache.match(None, np.array([5, 6, 8], np.int32)).length == 2
+
+
+def test_a_single_session_makes_way_for_the_next() -> None:
+    """They share more than the prefix, so the only sequence is both the source and the target."""
+    memory = Memory()
+    cache = KvCache(memory, 2, CELLS)
+    for session in ('a', 'b', 'b', 'c'):
+        sequence, length = cache.lease(session, [1, 2, ord(session)], keep=2)
+        memory.extend(sequence, 3 - length)
+        cache.extend(sequence, [1, 2, ord(session)][length:])
+        cache.release(sequence)
+        cache.check_integrity()
+        assert list(cache.tokens(sequence)) == [1, 2, ord(session)]

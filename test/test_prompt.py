@@ -188,12 +188,12 @@ def test_a_model_without_a_format_gets_a_list_of_them(test_model: str, tmp_path)
         ('{% for m in messages %}<|im_start|>{{ m.role }}\n'
          "{% if loop.last or m.role == 'user' %}{{ m.content }}"
          '{% endif %}<|im_end|>\n{% endfor %}' + PROMPT_FOR_CALL,
-         'changes or drops message'),
+         'changes, repeats or drops message'),
         # counts the messages at the top
         ('{{ messages | length }}{% for m in messages %}<|im_start|>{{ m.role }}\n'
          '{{ m.content }}<|im_end|>\n'
          '{% endfor %}{% if add_generation_prompt %}<|im_start|>assistant\n{% endif %}',
-         'changes or drops message'),
+         'changes, repeats or drops message'),
         ('{% for a in range(99999) %}{% for b in range(99999) %}{% endfor %}{% endfor %}',
          'cannot be rendered'),
         ("{{ ''.__class__.__mro__[1].__subclasses__() }}", 'cannot be rendered'),

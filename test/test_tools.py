@@ -21,14 +21,16 @@ import time
 
 from edge_llm_interfaces.action import MoveTo
 from edge_llm_ros.flow.cancellation import Cancellation
+from edge_llm_ros.flow.canonical_json import canonical_json
 from edge_llm_ros.flow.errors import ConfigError
 from edge_llm_ros.flow.result import Outcome
 from edge_llm_ros.flow.tool import Status, ToolCall
 from edge_llm_ros.ros.messages import fill, get, interface, plain
+from edge_llm_ros.ros.verbs import RequestMaker
 from edge_llm_ros.tools.gate import pass_gate, Refused
 from edge_llm_ros.tools.strict_yaml import read_yaml
 from edge_llm_ros.tools.tool_file import read_file, Tool, ToolFile
-from edge_llm_ros.tools.toolset import GatedToolset, load_tools
+from edge_llm_ros.tools.toolset import GatedToolset, load_tools, LoadedTools
 from geometry_msgs.msg import Twist
 from hypothesis import given, strategies as st
 import pytest
@@ -57,8 +59,8 @@ def _file(tmp_path: Path, text: str) -> str:
 
 
 def test_the_files_that_ship_are_valid() -> None:
-    tools, builtins = load_tools([str(CONFIG / 'simulated_robot.yaml')])
-    assert len(tools) >= 12 and builtins.finish
+    loaded = load_tools([str(CONFIG / 'simulated_robot.yaml')])
+    assert len(loaded.tools) >= 12 and loaded.builtins.finish
 
 
 @pytest.mark.parametrize('change, where, reason', [
@@ -72,7 +74,16 @@ def test_the_files_that_ship_are_valid() -> None:
      '1 is not of type string'),
     (('enum: [lab, dock]', 'minimum: 1'), 'tools.go.arguments.place', 'for numbers'),
     (('enum: [lab, dock]', 'enmu: [lab]'), 'tools.go.arguments.place.enmu', 'not permitted'),
-    (('enum: [lab, dock]', 'type: number, minimum: 1e3'), 'minimum', 'valid number'),
+    (('enum: [lab, dock]', 'type: number, minimum: 010'), 'minimum', 'valid number'),
+    (('enum: [lab, dock]', 'type: number, minimum: .nan'), 'minimum', 'valid number'),
+    (('enum: [lab, dock]', 'type: number, minimum: 12:30'), 'minimum', 'valid number'),
+    (('name: move_to', 'name: move//to'), 'tools.go.action.name', 'not a relative'),
+    (('edge_llm_interfaces/action/MoveTo', 'std_srvs/srv/SetBool'), 'tools.go.action.type',
+     'package/action/Name'),
+    (('effect: act', 'effect: act\n    fixed: {place: lab}'), 'tools.go',
+     "both set the field 'place'"),
+    (('effect: act', 'effect: act\n    dry_run_result: !!timestamp 2020-01-01'), 'line 7',
+     'not allowed'),
     (('  go:', '  Go:'), 'tools', "'Go' is not a name"),
     (('  go:', '  finish:'), 'tools', 'built in'),
     (('effect: act', 'effect: act\n    read: {topic: t, type: std_msgs/msg/Bool}'), 'tools.go',
@@ -80,11 +91,11 @@ def test_the_files_that_ship_are_valid() -> None:
     (('    action: {name: move_to, type: edge_llm_interfaces/action/MoveTo}\n', ''), 'tools.go',
      'exactly one of'),
     (('effect: act', 'effect: act\n    effect: act'), 'line 7', "'effect' is there twice"),
-    (('place: {', 'on: {'), 'line 9', 'quote it'),
+    (('place: {', '1: {'), 'line 9', 'quote it'),
     (('[lab, dock]', '&a [lab, *a]'), 'line 9', 'aliases'),
     (('[lab, dock]', '[lab, dock'), 'line', 'expected'),
     (('description: Drive.', 'description: !!python/name:os.system x'), 'line 5',
-     'could not determine'),
+     'is not allowed'),
 ])
 def test_errors_name_file_and_key(tmp_path: Path, change: tuple[str, str], where: str,
                                   reason: str) -> None:
@@ -170,32 +181,35 @@ class _Verb:
 
 
 def _call(verb: _Verb, call: ToolCall, **options):
-    tools, builtins = {'go': _tool()}, read_file(str(CONFIG / 'simulated_robot.yaml'),
-                                                 ToolFile).builtins
+    builtins = read_file(str(CONFIG / 'simulated_robot.yaml'), ToolFile).builtins
     cancellation = options.pop('cancellation', Cancellation())
-    return GatedToolset(tools, builtins, {'go': verb}).call(call,
-                                                            cancellation,
-                                                            dry_run=options.get('dry_run', False),
-                                                            on_progress=lambda _: None)
+    options = {'dry_run': False, 'allowed': None, **options}
+    return GatedToolset(LoadedTools({'go': _tool()}, builtins, {'go': 'f'}), {'go': verb}).call(
+        call, cancellation, on_progress=lambda _: None, **options)
 
 
 def test_the_gate_fails_closed() -> None:
-    for verb, call in ((_Verb(), ToolCall('fly')), (_Verb(), ToolCall(
-            'go', {'place': 'moon'})), (_Verb(), ToolCall('GO')), (_Verb(
-                Refused('no')), ToolCall('go', {'place': 'lab'})), (_Verb(
-                    ZeroDivisionError('bug')), ToolCall('go', {'place': 'lab'}))):
+    go = ToolCall('go', {'place': 'lab'})
+    for verb, call in ((_Verb(), ToolCall('fly')), (_Verb(), ToolCall('GO')),
+                       (_Verb(), ToolCall('go', {'place': 'moon'})), (_Verb(Refused('no')), go),
+                       (_Verb(ZeroDivisionError('bug')), go)):
         observation = _call(verb, call)
         assert observation.status is Status.REFUSED and verb.sent == 0
         assert json.loads(observation.text)['error'] == observation.error
-    canceled = Cancellation()
+    canceled, verb = Cancellation(), _Verb()
     canceled.cancel(Outcome.STOPPED)
-    verb = _Verb()
-    assert _call(verb, ToolCall('go', {'place': 'lab'}),
-                 cancellation=canceled).status is Status.CANCELED
-    assert _call(verb, ToolCall('go', {'place': 'lab'}), dry_run=True).status is Status.DRY_RUN
+    for allowed in (frozenset(), frozenset({'stop'})):
+        assert _call(verb, go, allowed=allowed).status is Status.REFUSED
+    assert _call(verb, go, cancellation=canceled).status is Status.CANCELED
+    assert _call(verb, go, dry_run=True).status is Status.DRY_RUN
     assert verb.sent == 0
-    assert _call(verb, ToolCall('go',
-                                {'place': 'lab'})).status is Status.REFUSED and verb.sent == 1
+
+
+def test_what_may_have_reached_the_robot_is_not_called_refused() -> None:
+    verb = _Verb()
+    observation = _call(verb, ToolCall('go', {'place': 'lab'}))
+    assert observation.status is Status.FAILED and verb.sent == 1
+    assert 'not known' in observation.error
 
 
 @pytest.mark.parametrize('arguments, told', [({'value': 55, 'limit': 20}, '55 is above 20'),
@@ -289,3 +303,37 @@ def test_a_missing_interface_is_a_config_error() -> None:
     with pytest.raises(ConfigError,
                        match="tools.a.read.type: the interface 'no_msgs/msg/A' is not installed"):
         interface('no_msgs/msg/A', 'tools.a.read.type')
+
+
+def test_words_that_stand_for_nested_fields_leave_the_others_alone() -> None:
+    tool = _tool(arguments={'place': {'description': 'p', 'values': {
+        'lab': {'pose': {'pose': {'position': {'x': 2, 'y': -4}}}}}}},
+        fixed={'pose': {'header': {'frame_id': 'map'}}})
+    goal = MoveTo.Goal()
+    fill(goal, pass_gate(tool, {'place': 'lab'}).fields)
+    assert goal.pose.header.frame_id == 'map' and goal.pose.pose.position.y == -4.0
+
+
+def test_results_of_every_kind_are_json() -> None:
+    message = Arrays()
+    kinds = dict(zip(message.get_fields_and_field_types(), message.SLOT_TYPES))
+    told = {name: plain(getattr(message, name), kind) for name, kind in kinds.items()}
+    assert json.loads(canonical_json(told))['float64_values'] == [0.0, 0.0, 0.0]
+    assert canonical_json({'a': math.nan, 'b': [math.inf,
+                                                '\ud800']}) == '{"a": null, "b": [null, "?"]}'
+
+
+@pytest.mark.parametrize('argument, reason', [
+    ({'type': 'boolean', 'field': 'linear.x'}, 'a number is needed'),
+    ({'type': 'number', 'field': 'angular'}, 'an object is needed'),
+    ({'type': 'number', 'field': 'linear.w'}, "no field 'w'"),
+    ({'values': {'fast': {'linear.x': 'very'}}}, 'a number is needed')])
+def test_arguments_that_do_not_fit_their_field_are_config_errors(argument: dict,
+                                                                 reason: str) -> None:
+    tool = Tool.model_validate({
+        'description': 'd', 'effect': 'act', 'publish': {
+            'topic': 't', 'type': 'geometry_msgs/msg/Twist'
+        }, 'arguments': {'a': {'description': 'a', **argument}}
+    })
+    with pytest.raises(ConfigError, match=f'f: tools.t.arguments.a: .*{reason}'):
+        RequestMaker(tool, Twist, 'f: tools.t')

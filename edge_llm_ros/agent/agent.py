@@ -25,7 +25,7 @@ import time
 from edge_llm_ros.agent.loop_guard import LoopGuard
 from edge_llm_ros.flow.cancellation import Cancellation
 from edge_llm_ros.flow.canonical_json import canonical_json
-from edge_llm_ros.flow.errors import ContextFull, EngineError
+from edge_llm_ros.flow.errors import CallCutShort, ContextFull, EngineError
 from edge_llm_ros.flow.event import Event, EventKind, Finished
 from edge_llm_ros.flow.goal import Goal
 from edge_llm_ros.flow.metrics import Metrics
@@ -53,13 +53,11 @@ class Agent:
 
     :param model: makes the calls
     :param toolset: makes them real
-    :param loop_limit: equal calls with equal observations in a row that end a goal
     """
 
-    def __init__(self, model: Model, toolset: Toolset, loop_limit: int = 3) -> None:
+    def __init__(self, model: Model, toolset: Toolset) -> None:
         self._model = model
         self._toolset = toolset
-        self._loop_limit = loop_limit
 
     def run(self, goal: Goal, cancellation: Cancellation) -> Iterator[Event | Finished]:
         """
@@ -68,7 +66,7 @@ class Agent:
         :param cancellation: ends the goal when it is set; carries its time budget
         """
         conversation = self._model.conversation(goal.session_id)
-        run = _Run(self._toolset, conversation, goal, cancellation, LoopGuard(self._loop_limit))
+        run = _Run(self._toolset, conversation, goal, cancellation)
         try:
             yield from run.events()
         finally:
@@ -79,12 +77,12 @@ class _Run:
     """One goal on its way."""
 
     def __init__(self, toolset: Toolset, conversation: Conversation, goal: Goal,
-                 cancellation: Cancellation, guard: LoopGuard) -> None:
+                 cancellation: Cancellation) -> None:
         self._toolset = toolset
         self._conversation = conversation
         self._goal = goal
         self._cancellation = cancellation
-        self._guard = guard
+        self._guard = LoopGuard(goal.loop_limit)
         self._steps: list[Step] = []
         self._metrics = Metrics()
         self._start = time.monotonic()
@@ -92,6 +90,11 @@ class _Run:
     def events(self) -> Iterator[Event | Finished]:
         try:
             outcome, message = yield from self._steps_until_end()
+        except CallCutShort as error:
+            cost = Metrics(tokens=error.counts, inference=error.seconds)
+            self._keep(Step(len(self._steps), status=Status.FAILED, error=str(error),
+                            metrics=cost))
+            outcome, message = Outcome.ENGINE_ERROR, str(error)
         except ContextFull as error:
             outcome, message = Outcome.CONTEXT_FULL, str(error)
         except EngineError as error:
@@ -115,6 +118,8 @@ class _Run:
         return reason, _SENTENCES.get(reason, reason.name)
 
     def _steps_until_end(self) -> End:
+        if self._cancellation.canceled:
+            return self._ended()
         self._conversation.instruct(self._goal.instruction, self._goal.context)
         for index in range(self._goal.max_steps):
             if self._cancellation.canceled:
@@ -173,7 +178,8 @@ class _Run:
         yield self._event(EventKind.CALL, step)
         start = time.monotonic()
         working = _Working(lambda progress: self._toolset.call(
-            call, self._cancellation, dry_run=self._goal.dry_run, on_progress=progress))
+            call, self._cancellation, allowed=self._goal.allowed_tools,
+            dry_run=self._goal.dry_run, on_progress=progress))
         for line in working.progress():
             yield self._event(EventKind.PROGRESS, step, line)
         observation = working.result()

@@ -23,6 +23,7 @@ import json
 import os
 from pathlib import Path
 import random
+import signal
 import sys
 import tempfile
 import time
@@ -107,6 +108,8 @@ def run(args: argparse.Namespace) -> int:
         'tool_files': [str(config / 'simulated_robot.yaml')], 'prompt_file': str(
             config / 'prompt.yaml')
     }
+    # The nodes are in sessions of their own: they end when this ends, however it is told to.
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
     rclpy.init(signal_handler_options=SignalHandlerOptions.NO)
     try:
         robot = NodeProcess('edge_llm_ros.sim.robot_node', 'simulated_robot', {'seed': args.seed},
@@ -116,6 +119,8 @@ def run(args: argparse.Namespace) -> int:
             node = rclpy.create_node('edge_llm_demo')
             _bring_up(node, planner)
             return 0 if _run_goals(node) else 1
+    except KeyboardInterrupt:
+        return 130
     except EdgeLlmError as error:
         print(f'edge_llm demo: {error}\nThe logs are in {folder}', file=sys.stderr)
         return 2
@@ -144,6 +149,8 @@ def _run_goals(node: Node) -> bool:
         print(f'\n[{number}/{len(GOALS)}] {goal.instruction}', flush=True)
         end = client.plan(Plan.Goal(instruction=goal.instruction), view.on_feedback)
         view.show_end(end)
+        if end.result.outcome == Plan.Result.CANCELED:
+            raise KeyboardInterrupt
         after = robot_state(node)
         reached = goal.reached(before, after)
         failures += not (reached and end.succeeded)

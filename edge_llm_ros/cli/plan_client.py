@@ -18,7 +18,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-import math
 import time
 from typing import Any
 
@@ -79,24 +78,41 @@ class PlanClient:
                 f'ros2 launch edge_llm_ros planner.launch.py')
         sending = self._client.send_goal_async(
             goal, feedback_callback=lambda message: on_feedback(message.feedback))
-        if not self._spin(sending, _ACCEPT_SECONDS):
-            raise EdgeLlmError(f'the planner {self._planner!r} did not answer the goal.')
-        handle = sending.result()
-        if not handle.accepted:
-            raise EdgeLlmError(
-                f'the planner {self._planner!r} rejected the goal; its log says why (not active, '
-                'queue '
-                f'full, unknown tool).')
-        result = handle.get_result_async()
         try:
+            if not self._spin(sending, _ACCEPT_SECONDS):
+                raise EdgeLlmError(f'the planner {self._planner!r} did not answer the goal.')
+            handle = sending.result()
+            if not handle.accepted:
+                raise EdgeLlmError(
+                    f'the planner {self._planner!r} rejected the goal; its log says why (not '
+                    'active, '
+                    f'queue full, unknown tool).')
+            result = handle.get_result_async()
             while not self._spin(result, 1.0):
                 if not self._client.server_is_ready():
                     raise EdgeLlmError(f'the planner {self._planner!r} is gone.')
         except KeyboardInterrupt:
-            handle.cancel_goal_async()
-            deadline = time.monotonic() + _CANCEL_SECONDS
-            if not self._spin(result, deadline - time.monotonic()):
-                raise EdgeLlmError('the planner did not confirm the cancel.') from None
+            return self._cancel(sending)
+        return PlanEnd(result.result().status, result.result().result)
+
+    def _cancel(self, sending: Any) -> PlanEnd:
+        """
+        Cancel a goal, accepted yet or not, and wait for its end.
+
+        :raises KeyboardInterrupt: if the goal was never accepted
+        """
+        deadline = time.monotonic() + _CANCEL_SECONDS
+        if not self._spin(sending, _ACCEPT_SECONDS) or not sending.result().accepted:
+            raise KeyboardInterrupt
+        result = sending.result().get_result_async()
+        while not result.done() and time.monotonic() < deadline:
+            # Again, since a goal that has just been accepted may not be cancelable yet.
+            canceling = sending.result().cancel_goal_async()
+            self._spin(canceling, 1.0)
+            if canceling.done() and canceling.result().goals_canceling:
+                self._spin(result, deadline - time.monotonic())
+        if not result.done():
+            raise EdgeLlmError('the planner did not confirm the cancel.')
         return PlanEnd(result.result().status, result.result().result)
 
     def destroy(self) -> None:
@@ -109,8 +125,3 @@ def outcome_name(outcome: int) -> str:
     names = {getattr(Plan.Result, n): n for n in dir(Plan.Result)
              if n.isupper() and isinstance(getattr(Plan.Result, n), int)}
     return names.get(outcome, str(outcome))
-
-
-def is_known(value: float) -> bool:
-    """Say whether a metric was measured."""
-    return not math.isnan(value)

@@ -65,6 +65,11 @@ class PlanView:
     def show_end(self, end: PlanEnd) -> None:
         """Show outcome, reply and metrics."""
         result, metrics = end.result, end.result.metrics
+        if result.steps:
+            first = result.steps[0].metrics
+            self._write(
+                f'     first step: prefill {first.prefill_tokens} of {first.new_tokens} new '
+                f'tokens, {first.cached_tokens} cached')
         self._write(f'  {outcome_name(result.outcome)}: {result.message}')
         self._write(
             f'     steps {metrics.steps} · prompt {metrics.prompt_tokens} = cached '

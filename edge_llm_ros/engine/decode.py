@@ -89,12 +89,14 @@ class Generation:
 
     :param request: what to generate
     :param lease: the sequence, with the resident part of the request's tokens
-    :param deferred: tokens at the end of the resident part's conversation that an earlier request
-        generated and left unevaluated; they are no prefill
+    :param deferred: positions of tokens that an earlier request generated and left unevaluated;
+        they
+        are no prefill
     """
 
-    def __init__(self, request: GenerateRequest, lease: Lease, deferred: int, evaluator: Evaluator,
-                 model: LlamaModel, matcher: Matcher, sampler: Sampler) -> None:
+    def __init__(self, request: GenerateRequest, lease: Lease, deferred: frozenset[int],
+                 evaluator: Evaluator, model: LlamaModel, matcher: Matcher,
+                 sampler: Sampler) -> None:
         self._request = request
         self._lease = lease
         self._deferred = deferred
@@ -114,14 +116,11 @@ class Generation:
         self._append_forced()
 
     @property
-    def unevaluated(self) -> list[int]:
-        """Return the generated tokens that no batch has taken yet."""
-        return self._tokens[max(0, len(self._tokens) - len(self._pending)):]
-
-    @property
-    def generated(self) -> int:
-        """Return how many tokens were generated, frame included."""
-        return len(self._tokens)
+    def unevaluated(self) -> dict[int, int]:
+        """Return the generated tokens that no batch has taken yet, by position."""
+        start = max(0, len(self._tokens) - len(self._pending))
+        first = len(self._request.tokens)
+        return {first + i: self._tokens[i] for i in range(start, len(self._tokens))}
 
     def _append(self, tokens: list[int], origin: str) -> None:
         self._tokens += tokens
@@ -137,14 +136,14 @@ class Generation:
 
     def _complete(self, stop: Stop) -> Completion:
         seconds = time.monotonic() - self._start
-        messages = len(self._request.tokens) - self._lease.length
-        prefill = min(self._evaluated, messages)
+        end = min(self._lease.length + self._evaluated, len(self._request.tokens))
+        prefill = sum(p not in self._deferred for p in range(self._lease.length, end))
         return Completion(
             stop=stop,
             tokens=tuple(self._tokens),
             origins=''.join(self._origins),
             cached=self._lease.length,
-            prefill=max(0, prefill - self._deferred),
+            prefill=prefill,
             decode_calls=self._decode_calls,
             first_token=seconds if self._first_token is None else self._first_token,
             seconds=seconds)

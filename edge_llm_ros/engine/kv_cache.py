@@ -127,13 +127,9 @@ class KvCache:
             self.cut(own, length)
             number = own
         else:
-            source, stays = self._sequences[match.sequence], self._sequences[match.sequence].leased
-            source.leased = True  # must not be evicted to make room for its own copy
             if own is not None:
                 self._drop(own)
-            number = self._vacate()
-            source.leased = stays
-            self._fork(match.sequence, number, length)
+            number = self._fork_or_take(match.sequence, length)
         sequence = self._sequences[number]
         self._clock += 1
         sequence.session, sequence.used, sequence.leased = session, self._clock, True
@@ -195,6 +191,23 @@ class KvCache:
     def _drop(self, number: int) -> None:
         self.cut(number, 0)
         self._sequences[number] = _Sequence()
+
+    def _fork_or_take(self, source: int, length: int) -> int:
+        """Return a copy of a sequence's start, or itself where no id is left."""
+        origin = self._sequences[source]
+        leased = origin.leased
+        origin.leased = True  # must not be evicted to make room for its own copy
+        try:
+            number = self._vacate()
+        except ContextFull:
+            if leased or source == PREFIX:
+                raise
+            self.cut(source, length)
+            return source
+        finally:
+            origin.leased = leased
+        self._fork(source, number, length)
+        return number
 
     def _vacate(self) -> int:
         """Return an unused sequence id, evicting a session where there is none."""

@@ -17,7 +17,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 import ctypes
 import logging
 import os
@@ -36,6 +36,7 @@ logger = logging.getLogger(__name__)
 _ATTRIBUTE_CONTROL = 1 << 3
 _ATTRIBUTE_USER_DEFINED = 1 << 4
 _MAX_SEQUENCES = 256  # LLAMA_MAX_SEQ: a larger id aborts the process
+_ABORTED = 'failed to decode, ret = 2'
 _LOG_LEVELS = {2: logging.DEBUG, 3: logging.WARNING, 4: logging.ERROR}
 
 DECODE_OK, DECODE_NO_SLOT, DECODE_ABORTED = 0, 1, 2
@@ -47,6 +48,8 @@ _last_errors: deque[str] = deque(maxlen=4)
 def _on_log(level: int, text: bytes, _: Any) -> None:
     """Hand llama.cpp's log lines to logging; info lines become debug."""
     line = text.decode('utf-8', 'replace').rstrip()
+    if _ABORTED in line:
+        return  # by our own request
     if level == 4:
         _last_errors.append(line)
     if line:
@@ -83,10 +86,11 @@ class LlamaModel:
     One caller at a time, except for abort(), which any thread may call.
 
     :param config: how to load it
+    :param keep_loading: asked while the file is read; False gives it up
     :raises EngineError: if it cannot be loaded, or its memory cannot be cut
     """
 
-    def __init__(self, config: EngineConfig) -> None:
+    def __init__(self, config: EngineConfig, keep_loading: Callable[[], bool]) -> None:
         check_file(config.model_path)
         self._model: Any = None
         self._context: Any = None
@@ -99,17 +103,21 @@ class LlamaModel:
         api.llama_backend_init()
         self.threads = config.threads or default_threads()
         try:
-            self._load(config)
+            self._load(config, keep_loading)
             self._make_context(config)
         except BaseException:
             self.close()
             raise
 
-    def _load(self, config: EngineConfig) -> None:
+    def _load(self, config: EngineConfig, keep_loading: Callable[[], bool]) -> None:
         _last_errors.clear()
         params = api.llama_model_default_params()
+        progress = api.llama_progress_callback(lambda share, _: keep_loading())
+        params.progress_callback = progress
         params.n_gpu_layers = config.gpu_layers if config.gpu_layers >= 0 else 999
         self._model = api.llama_model_load_from_file(os.fsencode(config.model_path), params)
+        if not self._model and not keep_loading():
+            raise EngineError('loading the model was given up.')
         if not self._model:
             raise EngineError(
                 f'model_path: llama.cpp cannot load {config.model_path!r}: '
@@ -195,7 +203,7 @@ class LlamaModel:
             context_tokens=self.context_tokens,
             trained_context_tokens=api.llama_model_n_ctx_train(self._model),
             vocabulary=self.vocabulary,
-            bos_id=bos,
+            add_bos=bool(api.llama_vocab_get_add_bos(self._vocab)),
             bos_text=self._piece(bos).decode('utf-8', 'replace') if bos >= 0 else '',
             eos_text=self._piece(eos).decode('utf-8', 'replace') if eos >= 0 else '',
             chat_template=template.decode('utf-8', 'replace') if template else '',

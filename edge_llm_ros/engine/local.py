@@ -16,12 +16,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 import threading
 
 from edge_llm_ros.engine.decode import Evaluator, Generation, Lease
 from edge_llm_ros.engine.grammar import GrammarCompiler
-from edge_llm_ros.engine.kv_cache import common_prefix, KvCache, PREFIX
+from edge_llm_ros.engine.kv_cache import KvCache, PREFIX
 from edge_llm_ros.engine.llama import LlamaModel
 from edge_llm_ros.engine.pace import Pace
 from edge_llm_ros.engine.sampler import Sampler
@@ -29,7 +29,6 @@ from edge_llm_ros.flow.engine import (
     Completion, EngineConfig, GenerateRequest, ModelInfo, PrefillProgress, Stop, TokenKind,
     TokensProgress)
 from edge_llm_ros.flow.errors import ContextFull, EngineError
-import numpy as np
 
 _WARM_UP = 'warm_up'
 # Larger than the pace of goals: nobody waits for a cancel but a shutdown, and on a CPU a running
@@ -42,11 +41,20 @@ class LocalEngine:
     A loaded model with its KV cache, in this process.
 
     :param config: how the model is loaded
+    :param keep_loading: asked while the model loads; False gives it up
     :raises EngineError: if it cannot be loaded
     """
 
-    def __init__(self, config: EngineConfig) -> None:
-        self._model = LlamaModel(config)
+    def __init__(self, config: EngineConfig,
+                 keep_loading: Callable[[], bool] = lambda: True) -> None:
+        self._model = LlamaModel(config, keep_loading)
+        try:
+            self._set_up(config)
+        except BaseException:
+            self._model.close()
+            raise
+
+    def _set_up(self, config: EngineConfig) -> None:
         self._info = self._model.info()
         special = self._info.special_tokens
         end_ids = [token.id for token in special if token.kind is TokenKind.END]
@@ -56,9 +64,11 @@ class LocalEngine:
         self._cache = KvCache(self._model, self._model.sequences, self._model.context_tokens)
         self._evaluator = Evaluator(
             self._model, self._cache, Pace(config.chunk_seconds, config.batch_tokens))
-        # Generated tokens that a session's last request left unevaluated: their position and ids.
-        self._deferred: dict[str, tuple[int, tuple[int, ...]]] = {}
+        # Generated tokens that a session's requests left unevaluated, by position.
+        self._deferred: dict[str, dict[int, int]] = {}
         self._busy = threading.Lock()
+        # Tokenising is safe beside a running request, but not beside close().
+        self._open = threading.Lock()
         self._cancel_lock = threading.Lock()
         self._canceled: set[str] = set()
         self._running: str | None = None
@@ -70,15 +80,25 @@ class LocalEngine:
 
     def tokenize(self, text: str, special: bool) -> tuple[int, ...]:
         """Return the tokens of a text; role tokens are recognised only if ``special``."""
-        return self._model.tokenize(text, special)
+        with self._open:
+            self._check_open()
+            return self._model.tokenize(text, special)
 
     def detokenize(self, tokens: Sequence[int]) -> bytes:
         """Return the bytes of tokens, special ones as their text."""
-        return self._model.detokenize(tokens)
+        with self._open:
+            self._check_open()
+            return self._model.detokenize(tokens)
+
+    def _check_open(self) -> None:
+        if self._closed:
+            raise EngineError('the engine is closed.')
 
     def check_grammar(self, grammar: str) -> None:
         """Compile a grammar and keep it; raises EngineError if it is not valid."""
-        self._compiler.matcher(grammar)
+        with self._open:
+            self._check_open()
+            self._compiler.matcher(grammar)
 
     def warm_up(self, tokens: Sequence[int]) -> Iterator[PrefillProgress]:
         """Evaluate the prefix and pin it, dropping every session; cancel('warm_up') ends it."""
@@ -120,35 +140,26 @@ class LocalEngine:
         sequence, length = self._cache.lease(
             request.session, request.tokens, keep=len(request.tokens) - 1)
         try:
-            generation = Generation(
-                request, Lease(sequence, length), self._take_deferred(request, length),
-                self._evaluator, self._model, matcher, self._sampler)
+            deferred = self._deferred.setdefault(request.session, {})
+            positions = frozenset(
+                p for p, token in deferred.items() if request.tokens[p:p + 1] == (token,))
+            generation = Generation(request, Lease(sequence, length), positions, self._evaluator,
+                                    self._model, matcher, self._sampler)
             while True:
                 event = generation.step(self._is_canceled(request.id))
                 if isinstance(event, Completion) and event.stop is Stop.COMPLETE:
-                    self._leave_deferred(request, generation)
+                    deferred.update(generation.unevaluated)
                 yield event
                 if isinstance(event, Completion):
                     return
         finally:
+            evaluated = len(self._cache.tokens(sequence))
+            for position in [p for p in self._deferred[request.session] if p < evaluated]:
+                del self._deferred[request.session][position]
             self._cache.release(sequence)
 
-    def _take_deferred(self, request: GenerateRequest, length: int) -> int:
-        """Return how many of the tokens to evaluate an earlier request has generated."""
-        position, tokens = self._deferred.pop(request.session, (0, ()))
-        if position < length:
-            return 0
-        here = np.asarray(request.tokens[position:position + len(tokens)], np.int32)
-        return common_prefix(np.asarray(tokens, np.int32), here)
-
-    def _leave_deferred(self, request: GenerateRequest, generation: Generation) -> None:
-        tokens = generation.unevaluated
-        total = len(request.tokens) + generation.generated
-        self._deferred[request.session] = (total - len(tokens), tuple(tokens))
-
     def _begin(self, request_id: str) -> None:
-        if self._closed:
-            raise EngineError('the engine is closed.')
+        self._check_open()
         with self._cancel_lock:
             self._running = request_id
             self._model.abort(request_id in self._canceled)
@@ -188,7 +199,7 @@ class LocalEngine:
             running = self._running
         if running is not None:
             self.cancel(running)
-        with self._busy:
+        with self._busy, self._open:
             if not self._closed:
                 self._closed = True
                 self._cache.clear()

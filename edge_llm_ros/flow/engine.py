@@ -81,7 +81,7 @@ class ModelInfo:
     context_tokens: int
     trained_context_tokens: int
     vocabulary: int
-    bos_id: int
+    add_bos: bool
     bos_text: str
     eos_text: str
     chat_template: str

@@ -14,6 +14,10 @@
 
 """Faults of ours, raised at configure or ending a goal; the model's faults are observations."""
 
+from __future__ import annotations
+
+from edge_llm_ros.flow.metrics import TokenCounts
+
 
 class EdgeLlmError(Exception):
     """Raised when something is wrong that a person must mend; the message says what and where."""
@@ -32,4 +36,15 @@ class ContextFull(EngineError):
 
 
 class CallCutShort(EngineError):
-    """Raised when a call reached its token limit before it was complete; it was not kept."""
+    """
+    Raised when a call reached its token limit before it was complete; it was not kept.
+
+    :param counts: what it cost
+    :param seconds: how long it took
+    """
+
+    def __init__(self, message: str, counts: TokenCounts = TokenCounts(), seconds: float = 0.0
+                 ) -> None:
+        super().__init__(message)
+        self.counts = counts
+        self.seconds = seconds

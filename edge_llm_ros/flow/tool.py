@@ -83,13 +83,14 @@ class Toolset(Protocol):
     def schemas(self) -> tuple[ToolSchema, ...]:
         """Return the tools in the order of the prompt."""
 
-    def call(self, call: ToolCall, cancellation: Cancellation, *, dry_run: bool,
-             on_progress: Callable[[str], None]) -> Observation:
+    def call(self, call: ToolCall, cancellation: Cancellation, *, allowed: frozenset[str] | None,
+             dry_run: bool, on_progress: Callable[[str], None]) -> Observation:
         """
         Make a call and wait for what comes of it.
 
         Everything that the model or a peer can cause comes back as an observation. The wait ends
         soon after ``cancellation`` is set, with what was started being stopped.
 
+        :param allowed: names of the tools that this goal may call; None for all
         :param on_progress: takes a line of feedback, from any thread
         """

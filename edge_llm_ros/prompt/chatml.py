@@ -41,6 +41,7 @@ class ChatML:
 
     def __init__(self, info: ModelInfo) -> None:
         self._special = info.special_tokens
+        self._bos = info.bos_text if info.add_bos else ''
 
     @staticmethod
     def matches(info: ModelInfo) -> bool:
@@ -51,9 +52,10 @@ class ChatML:
     def prefix(self, system: str, tools: Sequence[ToolSchema], examples: Sequence[Example]
                ) -> list[Piece]:
         """Return the blocks that never change."""
-        pieces: list[Piece] = [Markup('<|im_start|>system\n'), Data(system + _BEFORE_TOOLS)]
+        pieces: list[Piece] = [
+            Markup(self._bos + '<|im_start|>system\n'), Data(system), Markup(_BEFORE_TOOLS)]
         pieces += [Data('\n' + canonical_json(signature(tool))) for tool in tools]
-        pieces += [Data(_AFTER_TOOLS), Markup('<|im_end|>')]
+        pieces += [Markup(_AFTER_TOOLS), Markup('<|im_end|>')]
         for example in examples:
             pieces += self.instruction(example.instruction, first=False)
             for call, observation in example.steps:

@@ -20,17 +20,23 @@ from collections import OrderedDict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 import itertools
+import time
 
 from edge_llm_ros.flow.cancellation import Cancellation
 from edge_llm_ros.flow.engine import (
     Completion, Engine, FORCED, GenerateRequest, PrefillProgress, SAMPLED, Sampling, Stop)
-from edge_llm_ros.flow.errors import CallCutShort, EngineError
+from edge_llm_ros.flow.errors import CallCutShort, ConfigError, EngineError
 from edge_llm_ros.flow.metrics import TokenCounts
 from edge_llm_ros.flow.model import CallCanceled, CallMade, Prefilling, Writing
 from edge_llm_ros.flow.tool import Observation, ToolCall, ToolSchema
 from edge_llm_ros.prompt.call_text import free_text_tokens, without_frame
 from edge_llm_ros.prompt.chat_format import ChatFormat, Example
 from edge_llm_ros.prompt.pieces import Piece, PieceTokenizer
+
+
+# Of this process: an id that was canceled once is never used again.
+_requests = itertools.count(1)
+_SMALLEST_GOAL = 64  # tokens of an instruction and its frames
 
 
 @dataclass(frozen=True)
@@ -72,6 +78,13 @@ class LocalModel:
         self._kept = kept
         self._names = itertools.count(1)
         self.grammar(None)
+        needed = len(self.prefix) + limits.call_tokens + _SMALLEST_GOAL
+        if needed > engine.info().context_tokens:
+            raise ConfigError(
+                f'context_tokens: {engine.info().context_tokens} are too few: the prefix has '
+                f'{len(self.prefix)} tokens and a call up to {limits.call_tokens} (call_tokens), '
+                'so '
+                f'at least {needed} are needed.')
 
     def tokens(self, pieces: Sequence[Piece]) -> tuple[int, ...]:
         """Return the tokens of pieces."""
@@ -117,7 +130,7 @@ class LocalConversation:
         self.lasting = lasting
         self._tokens: tuple[int, ...] = model.prefix
         self._new = 0
-        self._requests = itertools.count(1)
+        self._told = time.monotonic()
 
     @property
     def tokens(self) -> tuple[int, ...]:
@@ -125,6 +138,7 @@ class LocalConversation:
         return self._tokens
 
     def _append(self, pieces: Sequence[Piece]) -> None:
+        self._told = time.monotonic()
         tokens = self._model.tokens(pieces)
         self._tokens += tokens
         self._new += len(tokens)
@@ -152,7 +166,7 @@ class LocalConversation:
         model, limits = self._model, self._model.limits
         opening = model.tokens(model.format.call_prompt())
         request = GenerateRequest(
-            id=f'{self.name}, call {next(self._requests)}', session=self.name,
+            id=f'call {next(_requests)}', session=self.name,
             tokens=self._tokens + opening, grammar=model.grammar(allowed),
             max_tokens=limits.call_tokens, sampling=limits.sampling)
         withdraw = cancellation.on_cancel(lambda: model.engine.cancel(request.id))
@@ -172,23 +186,27 @@ class LocalConversation:
             withdraw()
 
     def _finish(self, completion: Completion, opening: tuple[int, ...]) -> CallMade | CallCanceled:
-        # A call that is forced whole is made without a decode: the messages wait for the next
-        # batch.
-        evaluated = completion.decode_calls > 0
-        counts = TokenCounts(
-            cached=completion.cached, prefill=completion.prefill,
-            new=self._new + len(opening) if evaluated else 0, decode_calls=completion.decode_calls)
+        seconds = time.monotonic() - self._told
+        # A call that is forced whole is made without a decode: its messages wait for the next
+        # batch. One that was canceled has evaluated a part of them.
+        new = min(self._new + len(opening), completion.prefill)
+        counts = TokenCounts(cached=completion.cached, prefill=completion.prefill, new=new,
+                             decode_calls=completion.decode_calls)
+        if completion.stop is not Stop.COMPLETE:
+            self._new = max(0, self._new - new)
+            counts += _all_generated(completion)
         if completion.stop is Stop.CANCELED:
-            return CallCanceled(counts, completion.seconds)
+            return CallCanceled(counts, seconds)
         if completion.stop is Stop.LENGTH:
             raise CallCutShort(
-                f'a call did not end within call_tokens = {self._model.limits.call_tokens}.')
+                f'a call did not end within call_tokens = {self._model.limits.call_tokens}.',
+                counts, seconds)
         text = self._model.engine.detokenize(completion.tokens).decode('utf-8', 'replace')
         call = self._model.format.parse(text)
         self._tokens += opening + completion.tokens
-        self._new = 0 if evaluated else self._new + len(opening)
-        return CallMade(call, counts + self._generated(completion, call), completion.first_token,
-                        completion.seconds)
+        self._new = 0 if completion.decode_calls else self._new + len(opening)
+        first_token = seconds - (completion.seconds - completion.first_token)
+        return CallMade(call, counts + self._generated(completion, call), first_token, seconds)
 
     def _generated(self, completion: Completion, call: ToolCall) -> TokenCounts:
         """Count what was generated between the frame's opening and closing."""
@@ -201,3 +219,9 @@ class LocalConversation:
         origins = [origin for origin, kept in zip(completion.origins, inside) if kept]
         return TokenCounts(
             sampled=origins.count(SAMPLED), forced=origins.count(FORCED), text=sum(in_text))
+
+
+def _all_generated(completion: Completion) -> TokenCounts:
+    """Count what was generated of a call that was not kept, its frame included."""
+    return TokenCounts(sampled=completion.origins.count(SAMPLED),
+                       forced=completion.origins.count(FORCED))

@@ -16,8 +16,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+import re
 
 from edge_llm_ros.flow.engine import SpecialToken, Tokenizer, TokenKind
 from edge_llm_ros.flow.errors import EngineError
@@ -51,9 +52,12 @@ class PieceTokenizer:
     :param special: every control, user-defined and end-of-generation token of the vocabulary
     """
 
-    def __init__(self, tokenizer: Tokenizer, special: Iterable[SpecialToken]) -> None:
+    def __init__(self, tokenizer: Tokenizer, special: Sequence[SpecialToken]) -> None:
         self._tokenizer = tokenizer
         self._special = {token.id: token for token in special}
+        texts = sorted((t.text for t in special if len(t.text) > 1), key=len, reverse=True)
+        # A lookahead, so that literals which overlap are all found.
+        self._literals = re.compile(f'(?={"|".join(map(re.escape, texts))})') if texts else None
 
     def tokens(self, pieces: Iterable[Piece]) -> tuple[int, ...]:
         """Return the tokens of pieces, each tokenised on its own."""
@@ -69,11 +73,9 @@ class PieceTokenizer:
         # NUL would end the text in C; lone surrogates cannot be encoded.
         text = text.encode('utf-8', 'replace').decode().replace('\0', '\ufffd')
         done: list[int] = []
-        todo = [text]
+        todo = self._split(text)[::-1]
         while todo:
             part = todo.pop()
-            if not part:
-                continue
             tokens = self._tokenizer.tokenize(part, special=False)
             found = next((self._special[t] for t in tokens if t in self._special), None)
             if found is None:
@@ -86,6 +88,13 @@ class PieceTokenizer:
             # What stands before the cut is tokenised first: todo is a stack.
             todo += [part[at + 1:], part[:at + 1]]
         return done
+
+    def _split(self, text: str) -> list[str]:
+        """Cut a text inside every literal of a special token, in one pass."""
+        cuts = [found.start() + 1
+                for found in self._literals.finditer(text)] if self._literals else []
+        bounds = [0, *cuts, len(text)]
+        return [text[a:b] for a, b in zip(bounds, bounds[1:]) if a < b]
 
     @staticmethod
     def _indivisible(token: SpecialToken, tokens: tuple[int, ...]) -> tuple[int, ...]:

@@ -109,11 +109,12 @@ class TemplateFormat:
             grows = plain[i].startswith(plain[i - 1])
             if roles[i] == 'assistant':
                 grows = grows and plain[i].startswith(prompted[i - 1])
-            if not grows or _placeholder(i) not in plain[i]:
+            if not grows or plain[i].count(_placeholder(i)) != 1:
                 raise ConfigError(
                     f'chat_format: json cannot be used with {self._info.path!r}: its chat '
                     'template '
-                    f'changes or drops message {i} once another follows, so no prefix would stay '
+                    f'changes, repeats or drops message {i} once another follows, so no prefix '
+                    'would stay '
                     'valid.'
                 )
         before, after_first = plain[n].split(_placeholder(n))

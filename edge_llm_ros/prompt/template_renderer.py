@@ -34,6 +34,8 @@ from edge_llm_ros.flow.errors import ConfigError
 
 _FIXED_DATE = datetime.datetime(2026, 1, 1, 12, 0, 0)
 _MEMORY_BYTES = 512 << 20
+_MAX_TEXT = 4 << 20  # characters of all renderings together
+_ENVIRONMENT = ('PATH', 'LD_LIBRARY_PATH', '_ROS_WHEELS_BOOTSTRAP_COMPLETE')
 
 
 def render(template: str,
@@ -51,11 +53,13 @@ def render(template: str,
     """
     request = json.dumps({'template': template, 'conversations': list(conversations),
                           'bos': bos_text, 'eos': eos_text, 'seconds': seconds})
-    # The environment goes with it: on wheels of ROS the library path decides what starts at all.
+    # Of the environment only what starts Python at all, where ROS comes as wheels.
+    environment = {name: os.environ[name] for name in _ENVIRONMENT if name in os.environ}
+    environment['PYTHONPATH'] = os.pathsep.join(os.path.abspath(p) for p in sys.path if p)
     try:
         child = subprocess.run(
             [sys.executable, '-m', __name__], input=request, capture_output=True, text=True,
-            timeout=seconds + 10, env={**os.environ, 'PYTHONPATH': os.pathsep.join(sys.path)})
+            timeout=seconds + 10, env=environment, cwd='/')
     except subprocess.TimeoutExpired:
         raise ConfigError(f'the chat template took more than {seconds:g} s to render.') from None
     if child.returncode != 0:
@@ -76,6 +80,7 @@ def _main() -> int:
     seconds = int(request['seconds']) + 1
     resource.setrlimit(resource.RLIMIT_CPU, (seconds, seconds))
     resource.setrlimit(resource.RLIMIT_AS, (_MEMORY_BYTES, _MEMORY_BYTES))
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     environment = ImmutableSandboxedEnvironment(
         trim_blocks=True, lstrip_blocks=True, extensions=['jinja2.ext.loopcontrols'])
     environment.globals['raise_exception'] = _raise
@@ -88,6 +93,9 @@ def _main() -> int:
         ]
     except Exception as error:  # the template is anybody's code
         print(f'{type(error).__name__}: {error}', file=sys.stderr)
+        return 1
+    if sum(map(len, rendered)) > _MAX_TEXT:
+        print(f'it writes more than {_MAX_TEXT} characters', file=sys.stderr)
         return 1
     json.dump(rendered, sys.stdout)
     return 0

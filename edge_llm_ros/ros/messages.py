@@ -162,7 +162,7 @@ def _text(value: Any, kind: Any, path: str) -> str:
         raise Refused(f'{path}: the text holds a character that cannot be sent')
     if isinstance(kind, (BoundedString, BoundedWString)):
         length = len(value.encode()) if isinstance(kind, BoundedString) else len(value)
-        if length > kind.maximum_size:
+        if length > int(kind.maximum_size):
             raise Refused(f'{path}: the text is longer than {kind.maximum_size}')
     return value
 
@@ -172,7 +172,7 @@ def _items(value: Any, kind: Any, path: str) -> list[Any]:
         raise Refused(f'{path}: a list is needed, not {value!r}')
     if isinstance(kind, Array) and len(value) != kind.size:
         raise Refused(f'{path}: {kind.size} items are needed, not {len(value)}')
-    if isinstance(kind, BoundedSequence) and len(value) > kind.maximum_size:
+    if isinstance(kind, BoundedSequence) and len(value) > int(kind.maximum_size):
         raise Refused(f'{path}: {kind.maximum_size} items at most, not {len(value)}')
     return [convert(item, kind.value_type, f'{path}[{i}]') for i, item in enumerate(value)]
 
@@ -191,7 +191,9 @@ def plain(value: Any, kind: Any) -> Any:
     if isinstance(kind, (Array, AbstractSequence)):
         if len(value) > _MAX_ITEMS:
             return f'{len(value)} items'
-        return [plain(item, kind.value_type) for item in value]
+        # Arrays of numbers are numpy arrays or array.array: neither's items are JSON's.
+        items = value.tolist() if hasattr(value, 'tolist') else value
+        return [plain(item, kind.value_type) for item in items]
     if isinstance(value, (bytes, bytearray)):
         return value[0] if len(value) == 1 else f'{len(value)} bytes'
     if isinstance(value, str):

@@ -25,6 +25,7 @@ from typing import Any
 from edge_llm_interfaces.action import Plan
 from edge_llm_ros.agent.agent import Agent
 from edge_llm_ros.flow.cancellation import Cancellation
+from edge_llm_ros.flow.errors import EdgeLlmError
 from edge_llm_ros.flow.event import Finished
 from edge_llm_ros.flow.goal import Goal
 from edge_llm_ros.flow.metrics import Metrics
@@ -33,6 +34,7 @@ from edge_llm_ros.flow.tool import FINISH
 from edge_llm_ros.platform.memory import peak_memory_bytes
 from edge_llm_ros.ros.conversions import feedback_message, goal_of, result_message
 from rclpy.action import ActionServer, CancelResponse, GoalResponse
+from rclpy.impl.implementation_singleton import rclpy_implementation
 
 _CANCELING_SECONDS = 2.0  # rclpy may take from accepting a cancel to the state that follows
 _CLOSE_SECONDS = 10.0
@@ -74,19 +76,28 @@ class PlanServer:
         self._agent: Agent | None = None
         self._tools: tuple[str, ...] = ()
         self._thread: threading.Thread | None = None
+        self._max_goal_bytes = 0
+        self._reserved = 0  # goals between our yes and rclpy's acceptance
+        self._accepted: dict[bytes, _Accepted] = {}
+        self._canceled_early: set[bytes] = set()
         self._server = ActionServer(
             node, Plan, '~/plan', self._execute, goal_callback=self._on_goal,
             handle_accepted_callback=self._on_accepted, cancel_callback=self._on_cancel,
             callback_group=group)
 
-    def open(self, agent: Agent, tools: tuple[str, ...]) -> None:
-        """Take goals for an agent that can call these tools."""
+    def open(self, agent: Agent, tools: tuple[str, ...], max_goal_bytes: int) -> None:
+        """
+        Take goals for an agent.
+
+        :param tools: names of all tools
+        :param max_goal_bytes: of instruction and context; more cannot fit into the context
+        :raises EdgeLlmError: if a goal of before has still not ended
+        """
         with self._changed:
-            self._agent, self._tools = agent, tools
-            self._thread = threading.Thread(target=self._run,
-                                            args=(agent, ),
-                                            name='plan',
-                                            daemon=True)
+            if self._thread is not None and self._thread.is_alive():
+                raise EdgeLlmError('a goal has still not ended: its tool does not return')
+            self._agent, self._tools, self._max_goal_bytes = agent, tools, max_goal_bytes
+            self._thread = threading.Thread(target=self._run, args=(agent,), daemon=True)
             self._thread.start()
 
     def close(self) -> bool:
@@ -96,13 +107,17 @@ class PlanServer:
         :returns: False if a running goal did not end in time
         """
         with self._changed:
-            thread, self._thread, self._agent = self._thread, None, None
-            for accepted in [*self._waiting, *([self._running] if self._running else [])]:
+            self._agent = None
+            waiting = list(self._waiting)
+            self._waiting.clear()
+            for accepted in [*waiting, *([self._running] if self._running else [])]:
                 accepted.cancellation.cancel(Outcome.DEACTIVATED)
             self._changed.notify_all()
-        if thread is not None:
-            thread.join(_CLOSE_SECONDS)
-            return not thread.is_alive()
+        for accepted in waiting:
+            self._end_waiting(accepted)
+        if self._thread is not None:
+            self._thread.join(_CLOSE_SECONDS)
+            return not self._thread.is_alive()
         return True
 
     # Callbacks of rclpy; an exception in one of them would end the executor
@@ -112,6 +127,9 @@ class PlanServer:
             reason = self._why_not(request)
         except Exception as error:
             reason = f'{type(error).__name__}: {error}'
+        if not reason:
+            with self._changed:
+                self._reserved += 1
         if reason:
             self._logger.warning(f'goal rejected: {reason}')
             return GoalResponse.REJECT
@@ -121,9 +139,15 @@ class PlanServer:
         with self._changed:
             if self._agent is None:
                 return 'the planner is not active'
-            if self._running is not None and len(
-                    self._waiting) >= self._node.parameters['queue_length']:
-                return f'{len(self._waiting)} goals are waiting already (queue_length)'
+            there = len(self._waiting) + self._reserved + (self._running is not None)
+            if there > self._node.parameters['queue_length']:
+                return f'{there - 1} goals are waiting already (queue_length)'
+            size = len(request.instruction.encode()) + len(request.context.encode())
+            if size > self._max_goal_bytes:
+                return (
+                    f'instruction and context have {size} bytes; {self._max_goal_bytes} is the '
+                    'most '
+                    f'that can fit into context_tokens')
             if not request.instruction.strip():
                 return 'the instruction is empty'
             unknown = [name for name in request.allowed_tools if name not in self._tools]
@@ -135,36 +159,47 @@ class PlanServer:
 
     def _on_accepted(self, handle: Any) -> None:
         parameters = self._node.parameters
-        goal = goal_of(handle.request, parameters['max_steps'], parameters['time_budget'])
+        goal = goal_of(handle.request, parameters['max_steps'], parameters['time_budget'],
+                       parameters['loop_limit'])
         if goal.allowed_tools is not None and FINISH in self._tools:
             goal = replace(goal, allowed_tools=goal.allowed_tools | {FINISH})
         accepted = _Accepted(handle, goal)
-        handle.accepted_goal = accepted
         with self._changed:
-            if self._agent is None:
+            self._reserved -= 1
+            self._accepted[bytes(handle.goal_id.uuid)] = accepted
+            if bytes(handle.goal_id.uuid) in self._canceled_early:
+                self._canceled_early.discard(bytes(handle.goal_id.uuid))
+                accepted.cancellation.cancel(Outcome.CANCELED)
+            elif self._agent is None:
                 accepted.cancellation.cancel(Outcome.DEACTIVATED)
-                self._end_waiting(accepted)
+            else:
+                self._waiting.append(accepted)
+                self._changed.notify_all()
                 return
-            self._waiting.append(accepted)
-            self._changed.notify_all()
+        self._end_waiting(accepted)
 
     def _on_cancel(self, handle: Any) -> CancelResponse:
-        accepted = getattr(handle, 'accepted_goal', None)
-        if accepted is None:
-            return CancelResponse.REJECT
-        accepted.cancellation.cancel(Outcome.CANCELED)
         with self._changed:
-            if accepted in self._waiting:
+            accepted = self._accepted.get(bytes(handle.goal_id.uuid))
+            if accepted is None:
+                # The client was faster than the acceptance, which is still on its way to us.
+                self._canceled_early.add(bytes(handle.goal_id.uuid))
+                return CancelResponse.ACCEPT
+            waiting = accepted in self._waiting
+            if waiting:
                 self._waiting.remove(accepted)
-                # Not here: the goal is in its canceling state only after this callback.
-                threading.Thread(target=self._end_waiting, args=(accepted,), daemon=True).start()
+        accepted.cancellation.cancel(Outcome.CANCELED)
+        if waiting:
+            # Not here: the goal is in its canceling state only after this callback.
+            threading.Thread(target=self._end_waiting, args=(accepted,), daemon=True).start()
         return CancelResponse.ACCEPT
 
     def _execute(self, handle: Any) -> Any:
         """Wait for the goal's result and set its terminal state as the very last thing."""
-        accepted = handle.accepted_goal
+        accepted = self._accepted[bytes(handle.goal_id.uuid)]
         accepted.done.wait()
         result = accepted.result
+        assert result is not None
         message = result_message(result)
         if result.outcome is Outcome.SUCCEEDED:
             handle.succeed()
@@ -172,6 +207,8 @@ class PlanServer:
             handle.canceled()
         else:
             handle.abort()
+        with self._changed:
+            del self._accepted[bytes(handle.goal_id.uuid)]
         return message
 
     # The thread that runs goals
@@ -184,12 +221,16 @@ class PlanServer:
                 if not self._waiting:
                     return
                 accepted = self._running = self._waiting.popleft()
+            result = Result(Outcome.ENGINE_ERROR, 'the goal could not be started', (), Metrics())
             try:
-                accepted.handle.execute()
-                accepted.end(self._run_goal(agent, accepted))
-            finally:
-                with self._changed:
-                    self._running = None
+                _start(accepted.handle)
+                result = self._run_goal(agent, accepted)
+            except Exception:
+                # This thread must outlive every goal.
+                self._node.log_exception('a goal failed')
+            accepted.end(result)
+            with self._changed:
+                self._running = None
 
     def _run_goal(self, agent: Agent, accepted: _Accepted) -> Result:
         goal = accepted.goal
@@ -216,7 +257,21 @@ class PlanServer:
         if reason is Outcome.CANCELED:
             _is_canceling(accepted.handle)
         accepted.end(Result(reason, 'The goal ended before its turn came.', (), Metrics()))
-        accepted.handle.execute()
+        try:
+            _start(accepted.handle)
+        except Exception:
+            self._node.log_exception('a goal could not be ended')
+
+
+def _start(handle: Any) -> None:
+    """Have rclpy call a goal's execute callback, canceled at this moment or not."""
+    try:
+        handle.execute()
+    except rclpy_implementation.RCLError:
+        # It was not canceling when rclpy looked, and was when it set the state: look again.
+        if not _is_canceling(handle):
+            raise
+        handle.execute()
 
 
 def _is_canceling(handle: Any) -> bool:

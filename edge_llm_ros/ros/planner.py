@@ -24,7 +24,7 @@ from typing import Any
 from edge_llm_ros.agent.agent import Agent
 from edge_llm_ros.engine.local import LocalEngine
 from edge_llm_ros.flow.engine import EngineConfig, Sampling
-from edge_llm_ros.flow.errors import ConfigError
+from edge_llm_ros.flow.errors import ConfigError, EngineError
 from edge_llm_ros.prompt.formats import chat_format
 from edge_llm_ros.prompt.local_model import GenerationLimits, LocalModel
 from edge_llm_ros.prompt.prompt_file import PromptFile
@@ -35,6 +35,7 @@ from edge_llm_ros.tools.toolset import load_tools
 
 _ENGINE_FIELDS = ('context_tokens', 'max_sessions', 'batch_tokens', 'chunk_seconds', 'threads',
                   'batch_threads', 'gpu_layers')
+_BYTES_PER_TOKEN = 16  # more than any text has on average
 
 
 def _path(value: str) -> str:
@@ -62,8 +63,7 @@ class Planner:
         files = [_path(p) for p in parameters['tool_files'] if p]
         if not files:
             raise ConfigError('tool_files: is empty. Give at least one tool file.')
-        tools, builtins = load_tools(files)
-        self.toolset = RosToolset(node, group, tools, builtins)
+        self.toolset = RosToolset(node, group, load_tools(files))
         try:
             self._prompt_path = _path(parameters['prompt_file'])
             if not self._prompt_path:
@@ -79,10 +79,9 @@ class Planner:
         get = self._parameters
         start = time.monotonic()
         engine = LocalEngine(EngineConfig(
-            model_path=_path(get['model_path']), **{name: get[name] for name in _ENGINE_FIELDS}))
+            model_path=_path(get['model_path']), **{name: get[name] for name in _ENGINE_FIELDS}),
+            keep_loading=lambda: not self._closing)
         self._engine = engine
-        if self._closing:
-            engine.cancel('warm_up')
         info = engine.info()
         if info.trained_context_tokens and info.context_tokens > info.trained_context_tokens:
             self._log(f'context_tokens: {info.context_tokens} is more than the '
@@ -101,6 +100,8 @@ class Planner:
     def _warm_up(self) -> None:
         start = told = time.monotonic()
         for progress in self.model.warm_up():
+            if self._closing:
+                raise EngineError('the warm-up was given up.')
             if time.monotonic() - told > 3.0:
                 told = time.monotonic()
                 self._log(f'warm-up: {progress.evaluated} of {progress.total} prefix tokens')
@@ -110,12 +111,17 @@ class Planner:
             'pinned'
         )
 
+    @property
+    def max_goal_bytes(self) -> int:
+        """Return the bytes of a goal beyond which tokenising it is a waste."""
+        return self.model.engine.info().context_tokens * _BYTES_PER_TOKEN
+
     def agent(self) -> Agent:
         """Return an agent that plans with this model and these tools."""
-        return Agent(self.model, self.toolset, self._parameters['loop_limit'])
+        return Agent(self.model, self.toolset)
 
     def interrupt(self) -> None:
-        """End a load() that is running in another thread, as soon as the model is there."""
+        """End a load() that is running in another thread."""
         self._closing = True
         if self._engine is not None:
             self._engine.cancel('warm_up')

@@ -18,7 +18,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 import logging
+import signal
 import sys
+import threading
 import traceback
 from typing import Any
 
@@ -27,9 +29,11 @@ from edge_llm_ros.ros.parameters import PlannerParameters
 from edge_llm_ros.ros.plan_server import PlanServer
 from edge_llm_ros.ros.planner import Planner
 import rclpy
-from rclpy.callback_groups import ReentrantCallbackGroup
+from rclpy.callback_groups import MutuallyExclusiveCallbackGroup, ReentrantCallbackGroup
 from rclpy.executors import ExternalShutdownException, MultiThreadedExecutor
-from rclpy.lifecycle import LifecycleNode, LifecycleState, TransitionCallbackReturn
+from rclpy.lifecycle import LifecycleNodeMixin, LifecycleState, TransitionCallbackReturn
+from rclpy.node import Node
+from rclpy.signals import SignalHandlerOptions
 
 # One waits for the running goal, one may load the model; two are left for everything else.
 _EXECUTOR_THREADS = 4
@@ -52,7 +56,7 @@ class _RosLogHandler(logging.Handler):
             self._logger.info(text)
 
 
-class PlannerNode(LifecycleNode):
+class PlannerNode(LifecycleNodeMixin, Node):
     """
     Plans goals given in plain language.
 
@@ -61,9 +65,11 @@ class PlannerNode(LifecycleNode):
     """
 
     def __init__(self) -> None:
-        super().__init__('planner')
+        Node.__init__(self, 'planner')
+        # Not the node's default group: parameters are served while a transition takes its time.
+        LifecycleNodeMixin.__init__(self, callback_group=MutuallyExclusiveCallbackGroup())
         self._planner: Planner | None = None
-        self._configuring = False
+        self._configuring = threading.Lock()
         self.parameters = PlannerParameters(self)
         self._group = ReentrantCallbackGroup()
         self._server = PlanServer(self, self._group)
@@ -74,7 +80,11 @@ class PlannerNode(LifecycleNode):
 
     def can_configure(self) -> bool:
         """Say whether what configure reads may change."""
-        return self._planner is None and not self._configuring
+        return self._planner is None and not self._configuring.locked()
+
+    def log(self, line: str) -> None:
+        """Log a line for the person who waits."""
+        self.get_logger().info(line)
 
     def log_exception(self, what: str) -> None:
         """Log the exception that is being handled, with its traceback."""
@@ -97,19 +107,15 @@ class PlannerNode(LifecycleNode):
         return self._transition('configure', self._configure)
 
     def _configure(self) -> None:
-        self._configuring = True
-        planner: Planner | None = None
-        try:
-            planner = Planner(self, self._group, self.parameters, self.get_logger().info)
+        with self._configuring:
+            planner = Planner(self, self._group, self.parameters, self.log)
             self._planner = planner
-            planner.load()
-        except BaseException:
-            self._planner = None
-            if planner is not None:
+            try:
+                planner.load()
+            except BaseException:
+                self._planner = None
                 planner.close()
-            raise
-        finally:
-            self._configuring = False
+                raise
 
     def on_activate(self, state: LifecycleState) -> TransitionCallbackReturn:
         """Take goals."""
@@ -118,8 +124,9 @@ class PlannerNode(LifecycleNode):
 
     def _activate(self) -> None:
         assert self._planner is not None
-        self._server.open(
-            self._planner.agent(), tuple(tool.name for tool in self._planner.toolset.schemas()))
+        planner = self._planner
+        self._server.open(planner.agent(), tuple(t.name for t in planner.toolset.schemas()),
+                          planner.max_goal_bytes)
         self.get_logger().info('ready for goals')
 
     def on_deactivate(self, state: LifecycleState) -> TransitionCallbackReturn:
@@ -129,7 +136,7 @@ class PlannerNode(LifecycleNode):
 
     def _deactivate(self) -> None:
         if not self._server.close():
-            self.get_logger().error('a goal has not ended; its tool does not return')
+            raise EdgeLlmError('a goal has not ended: its tool does not return.')
 
     def on_cleanup(self, state: LifecycleState) -> TransitionCallbackReturn:
         """Free the model."""
@@ -144,41 +151,58 @@ class PlannerNode(LifecycleNode):
         return self._transition('error handling', self.free)
 
     def free(self) -> None:
-        """End goals, free the model and give clients and publishers back."""
+        """
+        End goals, free the model and give clients and publishers back.
+
+        :raises EdgeLlmError: if a goal does not end; the model it may use stays
+        """
         self._deactivate()
         planner, self._planner = self._planner, None
         if planner is not None:
             planner.close()
 
-    def interrupt(self) -> None:
-        """Have a running configure end soon."""
+    def end(self) -> None:
+        """Give up a running configure, end goals and free everything, while others still spin."""
         if self._planner is not None:
             self._planner.interrupt()
+        with self._configuring:
+            self._transition('shutdown', self.free)
+
+
+def _spin(node: PlannerNode, executor: MultiThreadedExecutor) -> None:
+    """Spin until the context is shut down, whatever a request does."""
+    while rclpy.ok():
+        try:
+            executor.spin()
+        except ExternalShutdownException:
+            return
+        except Exception:
+            # An illegal transition request raises here in Jazzy; the node must outlive it.
+            node.log_exception('a request could not be handled')
 
 
 def main(args: list[str] | None = None) -> int:
-    """Run the planner until it is told to stop."""
-    rclpy.init(args=args)
+    """Run the planner until SIGINT or SIGTERM."""
+    # Not rclpy's handlers: they shut the context down at once, and then neither a stop message nor
+    # a cancel can be sent any more.
+    rclpy.init(args=args, signal_handler_options=SignalHandlerOptions.NO)
+    stop = threading.Event()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, lambda *_: stop.set())
     executor = MultiThreadedExecutor(num_threads=_EXECUTOR_THREADS)
-    node = None
     try:
         node = PlannerNode()
         executor.add_node(node)
-        while rclpy.ok():
-            try:
-                executor.spin()
-            except (KeyboardInterrupt, ExternalShutdownException):
-                break
-            except Exception:
-                # An illegal transition request raises here in Jazzy; the node must outlive it.
-                node.log_exception('a request could not be handled')
-    except (KeyboardInterrupt, ExternalShutdownException):
-        pass
+        spinning = threading.Thread(target=_spin, args=(node, executor), daemon=True)
+        spinning.start()
+        while not stop.wait(1.0):
+            pass
+        node.end()
+        executor.shutdown(timeout_sec=1.0)
+        rclpy.try_shutdown()
+        # It must be out of rclpy's C code before the interpreter takes that away.
+        spinning.join(2.0)
     finally:
-        if node is not None:
-            node.interrupt()
-            node.free()
-        executor.shutdown(timeout_sec=2.0)
         rclpy.try_shutdown()
     return 0
 

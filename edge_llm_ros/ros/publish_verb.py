@@ -26,6 +26,7 @@ from edge_llm_ros.flow.tool import Observation, Status
 from edge_llm_ros.ros.messages import fill, interface
 from edge_llm_ros.ros.qos import COMMAND, LATCHED
 from edge_llm_ros.ros.verbs import RequestMaker, WAIT_SLICE
+from edge_llm_ros.tools.field_paths import flat
 from edge_llm_ros.tools.gate import Passage, Refused
 from edge_llm_ros.tools.tool_file import Tool
 from edge_llm_ros.tools.toolset import failed, succeeded
@@ -49,7 +50,7 @@ class Publish:
         self._message = RequestMaker(tool, kind, where)
         self._stop = kind()
         try:
-            fill(self._stop, verb.stop)
+            fill(self._stop, flat(verb.stop))
         except Refused as error:
             raise ConfigError(f'{where}.publish.stop: {error}') from None
         self._node = node

@@ -23,8 +23,7 @@ from edge_llm_ros.ros.action_verb import ActionCall
 from edge_llm_ros.ros.publish_verb import Publish
 from edge_llm_ros.ros.read_verb import Read
 from edge_llm_ros.ros.service_verb import ServiceCall
-from edge_llm_ros.tools.tool_file import Builtins, Tool
-from edge_llm_ros.tools.toolset import GatedToolset
+from edge_llm_ros.tools.toolset import GatedToolset, LoadedTools
 
 VERBS: Mapping[str, Callable[..., Any]] = {
     'service': ServiceCall, 'action': ActionCall, 'publish': Publish, 'read': Read}
@@ -39,18 +38,17 @@ class RosToolset(GatedToolset):
     :raises ConfigError: if a tool does not fit its interface; what was made is given back
     """
 
-    def __init__(self, node: Any, group: Any, tools: Mapping[str, Tool],
-                 builtins: Builtins) -> None:
+    def __init__(self, node: Any, group: Any, loaded: LoadedTools) -> None:
         self._made: dict[str, Any] = {}
         try:
-            for name, tool in tools.items():
-                make = next(
-                    make for verb, make in VERBS.items() if getattr(tool, verb) is not None)
-                self._made[name] = make(node, group, tool, f'tools.{name}')
+            for name, tool in loaded.tools.items():
+                kind = next(verb for verb in VERBS if getattr(tool, verb) is not None)
+                where = f'{loaded.files[name]}: tools.{name}'
+                self._made[name] = VERBS[kind](node, group, tool, where)
         except BaseException:
             self.destroy()
             raise
-        super().__init__(tools, builtins, self._made)
+        super().__init__(loaded, self._made)
 
     def destroy(self) -> None:
         """Give everything back; no call may be running."""

@@ -24,8 +24,9 @@ from typing import Any
 from edge_llm_ros.flow.cancellation import Cancellation
 from edge_llm_ros.flow.errors import ConfigError
 from edge_llm_ros.ros.messages import check_path, field_kind, fill, get, plain
+from edge_llm_ros.tools.field_paths import flat
 from edge_llm_ros.tools.gate import Passage, Refused
-from edge_llm_ros.tools.tool_file import ResultField, Tool
+from edge_llm_ros.tools.tool_file import Argument, ResultField, Tool
 
 WAIT_SLICE = 0.1  # seconds between two looks at the cancellation
 
@@ -79,7 +80,7 @@ class RequestMaker:
         self._class = message_class
         duration = tool.publish.duration if tool.publish else None
         try:
-            fill(message_class(), tool.fixed)
+            fill(message_class(), flat(tool.fixed))
         except Refused as error:
             raise ConfigError(f'{where}.fixed: {error}') from None
         for name, argument in tool.arguments.items():
@@ -88,10 +89,11 @@ class RequestMaker:
             try:
                 if argument.values is None:
                     check_path(message_class, argument.field or name)
-                for value in (argument.values or {}).values():
-                    fill(message_class(), value)
-                for word in argument.enum or ():
-                    fill(message_class(), {argument.field or name: word})
+                    # Refused now rather than at every call: an argument of the wrong type.
+                    for value in _samples(argument):
+                        fill(message_class(), {argument.field or name: value})
+                for fields in (argument.values or {}).values():
+                    fill(message_class(), flat(fields))
             except (ValueError, Refused) as error:
                 raise ConfigError(f'{where}.arguments.{name}: {error}') from None
 
@@ -100,6 +102,16 @@ class RequestMaker:
         message = self._class()
         fill(message, passage.fields)
         return message
+
+
+def _samples(argument: Argument) -> list[Any]:
+    """Return values of an argument, among them the extreme ones."""
+    if argument.enum is not None:
+        return list(argument.enum)
+    if argument.type in ('number', 'integer'):
+        bounds = [b for b in (argument.minimum, argument.maximum) if b is not None]
+        return bounds or [argument.default or 0]
+    return [True] if argument.type == 'boolean' else ['text'[:argument.max_length]]
 
 
 def wait_for(future: Any, seconds: float, cancellation: Cancellation | None,

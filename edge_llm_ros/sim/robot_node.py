@@ -126,8 +126,12 @@ class SimulatedRobot(Node):
 
     def _service(self, name: str, work: Callable[[World, Any], str]) -> Callable[[Any, Any], Any]:
         def callback(request: Any, response: Any) -> Any:
-            while self._fault(name) == 'silent' and rclpy.ok():
-                time.sleep(_SLICE)
+            if self._fault(name) == 'silent':
+                # Never answers while the fault lasts, and does nothing when it ends.
+                while self._fault(name) == 'silent' and rclpy.ok():
+                    time.sleep(_SLICE)
+                response.message = 'the request was lost'
+                return response
             try:
                 if self._fault(name) == 'fail':
                     raise WorldError('the hardware reports a fault')
@@ -181,10 +185,10 @@ class SimulatedRobot(Node):
     def _on_goal(self, request: Any) -> GoalResponse:
         if self._fault('move_to') == 'reject' or self._moving:
             return GoalResponse.REJECT
+        self._moving = True
         return GoalResponse.ACCEPT
 
     def _move(self, handle: Any) -> Any:
-        self._moving = True
         try:
             with self._lock:
                 start = self._world.distance
@@ -281,7 +285,7 @@ class SimulatedRobot(Node):
 def main(args: list[str] | None = None) -> None:
     """Run the simulated robot until it is told to stop."""
     rclpy.init(args=args)
-    executor = MultiThreadedExecutor(num_threads=6)
+    executor = MultiThreadedExecutor(num_threads=12)
     try:
         executor.add_node(SimulatedRobot())
         executor.spin()

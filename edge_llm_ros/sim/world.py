@@ -111,6 +111,7 @@ class World:
         """Stand still."""
         self.target = None
         self._velocity = (0.0, 0.0)
+        self.moving = False
 
     def set_velocity(self, forward: float, turn: float) -> None:
         """Drive at a velocity [m/s, rad/s] until the next command or the watchdog."""

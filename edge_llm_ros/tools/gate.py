@@ -20,6 +20,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from edge_llm_ros.tools.field_paths import flat
 from edge_llm_ros.tools.tool_file import Tool
 
 
@@ -50,7 +51,7 @@ def pass_gate(tool: Tool, arguments: Mapping[str, Any]) -> Passage:
     if unknown:
         allowed = ', '.join(tool.arguments) or 'none'
         raise Refused(f'unknown argument {unknown[0]!r}; allowed: {allowed}')
-    fields = dict(tool.fixed)
+    fields = flat(tool.fixed)
     duration = tool.publish.duration if tool.publish else None
     seconds = duration if isinstance(duration, float) else 0.0
     for name, argument in tool.arguments.items():
@@ -64,7 +65,7 @@ def pass_gate(tool: Tool, arguments: Mapping[str, Any]) -> Passage:
         if name == duration:
             seconds = float(value)
         elif argument.values is not None:
-            fields.update(argument.values[str(value)])
+            fields.update(flat(argument.values[str(value)]))
         else:
             fields[argument.field or name] = value
     return Passage(fields, seconds)

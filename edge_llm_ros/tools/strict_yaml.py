@@ -18,6 +18,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable
 from pathlib import Path
+import re
 from typing import Any
 
 from edge_llm_ros.flow.errors import ConfigError
@@ -27,7 +28,16 @@ _MAX_BYTES = 4 << 20
 
 
 class _StrictLoader(yaml.SafeLoader):
-    """SafeLoader that refuses duplicate keys, keys that are not text, and aliases."""
+    """SafeLoader with the scalars of YAML 1.2, without duplicate keys, aliases and tags."""
+
+    yaml_implicit_resolvers = {}  # type: ignore[misc]
+
+    def construct_object(self, node: yaml.Node, deep: bool = False) -> Any:
+        if node.tag.removeprefix('tag:yaml.org,2002:') not in (
+                'map', 'seq', 'str', 'bool', 'null', 'int', 'float'):
+            raise yaml.constructor.ConstructorError(
+                None, None, f'the tag {node.tag!r} is not allowed', node.start_mark)
+        return super().construct_object(node, deep)
 
     def compose_node(self, parent: yaml.Node | None, index: int) -> yaml.Node | None:
         if self.check_event(yaml.AliasEvent):
@@ -52,6 +62,18 @@ class _StrictLoader(yaml.SafeLoader):
         return super().construct_mapping(node, deep)
 
 
+# Of YAML 1.1 are `on` for true, 010 for 8, 12:30 for 750, and dates; nobody means them here.
+for _tag, _pattern, _first in (('bool', r'true|True|TRUE|false|False|FALSE',
+                                'tTfF'), ('null', r'null|Null|NULL|~|', [
+                                    'n', 'N', '~', ''
+                                ]), ('int', r'[-+]?(0|[1-9][0-9]*)', '-+0123456789'),
+                               ('float',
+                                r'[-+]?(\.[0-9]+|(0|[1-9][0-9]*)(\.[0-9]*)?)([eE][-+]?[0-9]+)?',
+                                '-+.0123456789')):
+    _StrictLoader.add_implicit_resolver(
+        f'tag:yaml.org,2002:{_tag}', re.compile(f'(?:{_pattern})$'), list(_first))
+
+
 def read_yaml(path: str) -> dict[str, Any]:
     """
     Read a YAML file that holds a mapping.
@@ -69,6 +91,9 @@ def read_yaml(path: str) -> dict[str, Any]:
         raise ConfigError(f'{path}: is not UTF-8 (byte {error.start}).') from error
     except RecursionError:
         raise ConfigError(f'{path}: is nested too deeply.') from None
+    except (ValueError, TypeError) as error:
+        # A tag such as !!timestamp on a value that is none.
+        raise ConfigError(f'{path}: {error}.') from error
     except yaml.YAMLError as error:
         mark = getattr(error, 'problem_mark', None)
         line = f', line {mark.line + 1}' if mark else ''

@@ -17,23 +17,24 @@
 from __future__ import annotations
 
 import re
-from typing import Any, Literal, TypeVar
+from typing import Any, ClassVar, Literal, TypeVar
 
 from edge_llm_ros.flow.errors import ConfigError
 from edge_llm_ros.flow.tool import COMPARE, FINISH, WAIT
+from edge_llm_ros.tools.field_paths import flat
 from edge_llm_ros.tools.strict_yaml import read_yaml
 from pydantic import (
     BaseModel, ConfigDict, Field, field_validator, model_validator, ValidationError)
 
 _NAME = re.compile(r'[a-z][a-z0-9_]{0,63}')
-_RESOURCE = re.compile(r'~?[A-Za-z_{}][A-Za-z0-9_/{}]*|~/[A-Za-z_][A-Za-z0-9_/]*')
+_RESOURCE = re.compile(r'(~/)?[A-Za-z_][A-Za-z0-9_]*(/[A-Za-z_][A-Za-z0-9_]*)*')
 _INTERFACE = re.compile(r'[a-z][a-z0-9_]*/(msg|srv|action)/[A-Z][A-Za-z0-9]*')
 
 Scalar = bool | int | float | str
 
 
 class _Strict(BaseModel):
-    model_config = ConfigDict(extra='forbid', strict=True, frozen=True)
+    model_config = ConfigDict(extra='forbid', strict=True, frozen=True, allow_inf_nan=False)
 
 
 class Argument(_Strict):
@@ -96,13 +97,15 @@ class Argument(_Strict):
 
 
 class _Interface(_Strict):
+    kind: ClassVar[str] = 'msg'
     type: str
 
     @field_validator('type')
     @classmethod
     def _is_type(cls, value: str) -> str:
-        if not _INTERFACE.fullmatch(value):
-            raise ValueError(f'{value!r} is not an interface like std_srvs/srv/SetBool')
+        found = _INTERFACE.fullmatch(value)
+        if not found or found[1] != cls.kind:
+            raise ValueError(f'{value!r} is not an interface like package/{cls.kind}/Name')
         return value
 
 
@@ -118,6 +121,7 @@ def _relative(value: str) -> str:
 class ServiceVerb(_Interface):
     """Call a service."""
 
+    kind: ClassVar[str] = 'srv'
     name: str
     _relative = field_validator('name')(_relative)
 
@@ -125,6 +129,7 @@ class ServiceVerb(_Interface):
 class ActionVerb(_Interface):
     """Send an action goal and wait for its result."""
 
+    kind: ClassVar[str] = 'action'
     name: str
     _relative = field_validator('name')(_relative)
 
@@ -159,7 +164,8 @@ class ReadVerb(_Interface):
     Read the latest message of a topic.
 
     :param max_age: seconds since it was received; older ones are not told
-    :param latched: whether the publisher keeps its last message for late subscribers
+    :param latched: whether the publisher keeps its last message for late subscribers; it is told
+        whatever its age, since it is published on a change only
     """
 
     topic: str
@@ -207,8 +213,26 @@ class Tool(_Strict):
             )
         if self.publish and self.effect != 'act':
             raise ValueError('publishing is an act: effect must be act')
+        if self.read and not self.result:
+            raise ValueError('a read needs result: the fields that the model is told')
         if self.read and (self.effect != 'read' or self.arguments or self.fixed):
             raise ValueError('a read has effect read, no arguments and no fixed fields')
+        return self
+
+    @model_validator(mode='after')
+    def _one_writer_a_field(self) -> Tool:
+        writers: list[tuple[str, str]] = [('fixed', path) for path in flat(self.fixed)]
+        duration = self.publish.duration if self.publish else None
+        for name, argument in self.arguments.items():
+            paths = {argument.field or name}
+            if argument.values is not None:
+                paths = {path for fields in argument.values.values() for path in flat(fields)}
+            writers += [(name, path) for path in paths if name != duration]
+        for i, (writer, path) in enumerate(writers):
+            for other, taken in writers[:i]:
+                if other != writer and f'{path}.'.startswith(f'{taken}.') or (
+                        other != writer and f'{taken}.'.startswith(f'{path}.')):
+                    raise ValueError(f'{writer} and {other} both set the field {path!r}')
         return self
 
     @model_validator(mode='after')

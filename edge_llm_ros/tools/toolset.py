@@ -17,6 +17,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 import logging
 from typing import Any, Protocol
 
@@ -58,13 +59,28 @@ def failed(reason: str, status: Status = Status.FAILED, result: Mapping[str, Any
     return Observation(status, canonical_json({'error': reason, **(result or {})}), reason)
 
 
-def load_tools(paths: list[str]) -> tuple[dict[str, Tool], Builtins]:
+@dataclass(frozen=True)
+class LoadedTools:
+    """
+    The tools of some files.
+
+    :param tools: by name, in the order of the prompt
+    :param files: the file of each
+    """
+
+    tools: Mapping[str, Tool]
+    builtins: Builtins
+    files: Mapping[str, str]
+
+
+def load_tools(paths: list[str]) -> LoadedTools:
     """
     Read tool files, in order, into one set of tools.
 
     :raises ConfigError: if a file is wrong, or two define the same tool
     """
     tools: dict[str, Tool] = {}
+    files: dict[str, str] = {}
     builtins = Builtins()
     for path in paths:
         file = read_file(path, ToolFile)
@@ -73,23 +89,23 @@ def load_tools(paths: list[str]) -> tuple[dict[str, Tool], Builtins]:
             raise ConfigError(
                 f'{path}: tools.{twice[0]}: an earlier tool file has a tool of this name.')
         tools.update(file.tools)
+        files.update(dict.fromkeys(file.tools, path))
         if 'builtins' in file.model_fields_set:
             builtins = file.builtins
-    return tools, builtins
+    return LoadedTools(tools, builtins, files)
 
 
 class GatedToolset:
     """
     The tools of the files and the built-in ones.
 
-    :param tools: by name, in the order of the prompt
-    :param verbs: by the same names
+    :param loaded: the tools and which built-in ones are switched on
+    :param verbs: by the names of the tools
     """
 
-    def __init__(self, tools: Mapping[str, Tool], builtins: Builtins,
-                 verbs: Mapping[str, Verb]) -> None:
-        self._tools = dict(tools)
-        self._builtins = builtins
+    def __init__(self, loaded: LoadedTools, verbs: Mapping[str, Verb]) -> None:
+        self._tools = dict(loaded.tools)
+        self._builtins = loaded.builtins
         self._verbs = dict(verbs)
 
     def schemas(self) -> tuple[ToolSchema, ...]:
@@ -97,10 +113,12 @@ class GatedToolset:
         return (*(tool_schema(name, tool) for name, tool in self._tools.items()),
                 *builtin_schemas(self._builtins))
 
-    def call(self, call: ToolCall, cancellation: Cancellation, *, dry_run: bool,
-             on_progress: Callable[[str], None]) -> Observation:
+    def call(self, call: ToolCall, cancellation: Cancellation, *, allowed: frozenset[str] | None,
+             dry_run: bool, on_progress: Callable[[str], None]) -> Observation:
         """Make a call through the gate and wait for what comes of it."""
         try:
+            if allowed is not None and call.name not in allowed:
+                raise Refused(f'this goal may not call {call.name!r}')
             if call.name == WAIT and self._builtins.wait:
                 return self._wait(call, cancellation, dry_run)
             if call.name == COMPARE and self._builtins.compare:
@@ -125,7 +143,12 @@ class GatedToolset:
             return Observation(Status.DRY_RUN, canonical_json(tool.dry_run_result))
         if cancellation.canceled:
             return failed('canceled before it was sent', Status.CANCELED)
-        return verb.send(message, passage, cancellation, on_progress)
+        try:
+            return verb.send(message, passage, cancellation, on_progress)
+        except Exception as error:
+            # It may have reached the robot, so it must not look like a refusal.
+            logger.exception('tool %s', call.name)
+            return failed(f'it is not known what came of it: {type(error).__name__}: {error}')
 
     def _wait(self, call: ToolCall, cancellation: Cancellation, dry_run: bool) -> Observation:
         seconds = call.arguments.get('seconds')

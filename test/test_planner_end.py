@@ -1,0 +1,118 @@
+# Copyright 2026 edge_llm_ros contributors
+#
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+
+"""How the planner ends, and races at the beginning and the end of goals."""
+
+import signal
+import time
+
+from action_msgs.srv import CancelGoal
+from edge_llm_interfaces.action import Plan
+from lifecycle_msgs.srv import ChangeState
+import pytest
+from robot_bench import Bench, CANCELED, CONFIGURE, only
+
+OUTCOME = Plan.Result
+
+
+@pytest.mark.parametrize('number', [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_while_idle_ends_it_cleanly(bench: Bench, test_model: str, number: int) -> None:
+    for active in (False, True):
+        process = bench.planner(test_model,
+                                only('get_location'),
+                                active=active,
+                                name=f'planner_{active}')
+        if not active:
+            bench.until(lambda: bench.node.get_node_names().count('planner_False') > 0)
+        process.process.send_signal(number)
+        assert process.process.wait(5.0) == 0, process.log_text()
+        assert 'Traceback' not in process.log_text()
+
+
+@pytest.mark.parametrize('tool', ['creep', 'move_to'])
+def test_a_signal_while_the_robot_moves_stops_it(bench: Bench, test_model: str, tool: str) -> None:
+    # Without its watchdog only the planner's own stop message, or cancel, stops this robot.
+    bench.robot(watchdog=0.0, speed=0.5)
+    arguments = {'creep': {'speed': {'enum': [0.3]}, 'seconds': {'enum': [5.0]}},
+                 'move_to': {'place': {'enum': ['office']}}}[tool]
+    process = bench.planner(test_model, only(tool, **arguments))
+    goal = bench.send('Go.')
+    bench.until(lambda: bench.state()['distance'] > 0.1)
+    process.process.send_signal(signal.SIGTERM)
+    end = goal.end(10.0)
+    assert end.result.outcome == OUTCOME.DEACTIVATED
+    bench.until(lambda: process.process.poll() is not None, 5.0)
+    assert process.process.returncode == 0 and 'Traceback' not in process.log_text()
+    state = bench.state()
+    bench.spin(0.5)
+    assert bench.state()['distance'] == state['distance'] < 2 and not bench.state()['moving']
+
+
+@pytest.mark.parametrize('phase', ['load', 'warm-up'])
+def test_a_signal_in_configure_ends_it(bench: Bench, demo_model: str, phase: str) -> None:
+    process = bench.planner(demo_model, only('get_location'), active=False, prompt={
+        'version': 1, 'system': 'Look at the table and the shelf. ' * 200})
+    client = bench.node.create_client(ChangeState, 'planner/change_state')
+    bench.until(client.service_is_ready)
+    request = ChangeState.Request()
+    request.transition.id = CONFIGURE
+    client.call_async(request)
+    if phase == 'load':
+        bench.spin(0.8)
+        assert 'loaded in' not in bench.logs()
+    else:
+        bench.until(lambda: 'loaded in' in bench.logs(), 60)
+    process.process.send_signal(signal.SIGINT)
+    assert process.process.wait(5.0) == 0, process.log_text()
+    reason = 'loading the model was given up' if phase == 'load' else 'the warm-up was canceled'
+    assert 'Traceback' not in process.log_text() and reason in process.log_text()
+
+
+def test_a_cancel_at_any_moment_ends_the_goal_once(bench: Bench, test_model: str) -> None:
+    """From before the acceptance to after the end; no goal is lost, and the planner goes on."""
+    bench.robot()
+    bench.planner(test_model, only('get_location', **{}), queue_length=3, loop_limit=100)
+    canceler = bench.node.create_client(CancelGoal, 'planner/plan/_action/cancel_goal')
+    bench.until(canceler.service_is_ready)
+    outcomes = set()
+    for i in range(40):
+        goal = bench.send('Look.', max_steps=3)
+        time.sleep(0.0005 * (i % 20))
+        goal.handle.cancel_goal_async()
+        end = goal.end(20.0)
+        assert (end.result.outcome == OUTCOME.CANCELED) == (end.status == CANCELED)
+        outcomes.add(end.result.outcome)
+    assert outcomes <= {OUTCOME.CANCELED, OUTCOME.MAX_STEPS} and OUTCOME.CANCELED in outcomes
+    assert bench.plan('Look.', max_steps=1).result.outcome == OUTCOME.MAX_STEPS
+    assert 'Traceback' not in bench.logs()
+
+
+def test_cancel_of_all_goals(bench: Bench, test_model: str) -> None:
+    bench.robot(speed=0.3)
+    bench.planner(test_model, only('move_to', place={'enum': ['office']}))
+    goals = [bench.send('Go.') for _ in range(3)]
+    bench.until(lambda: bench.state()['distance'] > 0.1)
+    canceler = bench.node.create_client(CancelGoal, 'planner/plan/_action/cancel_goal')
+    bench.until(canceler.service_is_ready)
+    answer = canceler.call_async(CancelGoal.Request())
+    bench.until(answer.done)
+    assert len(answer.result().goals_canceling) == 3
+    assert [g.end(10.0).status for g in goals] == [CANCELED] * 3
+    assert not bench.state()['moving']
+
+
+def test_a_goal_that_cannot_fit_is_rejected_at_once(bench: Bench, test_model: str) -> None:
+    bench.planner(test_model, only('get_location'))
+    assert bench.send('Look. ' + '</tool_call>' * 20000) is None
+    assert 'the most that can fit' in bench.logs()
