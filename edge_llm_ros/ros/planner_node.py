@@ -30,8 +30,10 @@ from edge_llm_ros.ros.plan_server import PlanServer
 from edge_llm_ros.ros.planner import Planner
 import rclpy
 from rclpy.callback_groups import MutuallyExclusiveCallbackGroup, ReentrantCallbackGroup
+from rclpy.exceptions import ParameterException
 from rclpy.executors import ExternalShutdownException, MultiThreadedExecutor
 from rclpy.lifecycle import LifecycleNodeMixin, LifecycleState, TransitionCallbackReturn
+from rclpy.logging import get_logger
 from rclpy.node import Node
 from rclpy.signals import SignalHandlerOptions
 
@@ -191,7 +193,11 @@ def main(args: list[str] | None = None) -> int:
         signal.signal(number, lambda *_: stop.set())
     executor = MultiThreadedExecutor(num_threads=_EXECUTOR_THREADS)
     try:
-        node = PlannerNode()
+        try:
+            node = PlannerNode()
+        except (ParameterException, ValueError) as error:
+            get_logger('planner').fatal(f'a parameter cannot be used: {error}')
+            return 1
         executor.add_node(node)
         spinning = threading.Thread(target=_spin, args=(node, executor), daemon=True)
         spinning.start()
