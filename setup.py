@@ -24,10 +24,10 @@ setup(
     extras_require={'test': ['pytest']},
     entry_points={
         'console_scripts': [
-            'edge_llm = edge_llm_ros.cli.main:main',
-            'plan = edge_llm_ros.cli.plan:main',
-            'planner = edge_llm_ros.ros.planner_node:main',
-            'simulated_robot = edge_llm_ros.sim.robot_node:main',
+            'edge_llm = edge_llm_ros.entry_points:edge_llm',
+            'plan = edge_llm_ros.entry_points:plan',
+            'planner = edge_llm_ros.entry_points:planner',
+            'simulated_robot = edge_llm_ros.entry_points:simulated_robot',
         ],
     },
 )

@@ -19,10 +19,11 @@ from __future__ import annotations
 import argparse
 import sys
 
-from edge_llm_ros.cli import demo, plan
+from edge_llm_ros.cli import demo, doctor, plan
 
 _VERBS = {
     'plan': (plan, 'send a goal to the planner and watch it'),
+    'doctor': (doctor, 'say what is here, and what to do about what is not'),
     'demo': (demo, 'plan on a simulated robot and check what it did'),
 }
 

@@ -22,10 +22,12 @@ import ctypes
 import logging
 import os
 from pathlib import Path
+import re
 from typing import Any
 
-from edge_llm_ros.flow.engine import EngineConfig, ModelInfo, SpecialToken, TokenKind
+from edge_llm_ros.flow.engine import BackendInfo, EngineConfig, ModelInfo, SpecialToken, TokenKind
 from edge_llm_ros.flow.errors import EngineError
+import llama_cpp
 import llama_cpp.llama_cpp as api
 import llguidance.llamacpp
 import numpy as np
@@ -42,6 +44,8 @@ _LOG_LEVELS = {2: logging.DEBUG, 3: logging.WARNING, 4: logging.ERROR}
 DECODE_OK, DECODE_NO_SLOT, DECODE_ABORTED = 0, 1, 2
 
 _last_errors: deque[str] = deque(maxlen=4)
+_OFFLOADED = re.compile(r'offloaded (\d+)/\d+ layers to GPU')
+_offloaded: deque[int] = deque(maxlen=1)
 
 
 @api.llama_log_callback  # type: ignore[untyped-decorator]
@@ -50,10 +54,20 @@ def _on_log(level: int, text: bytes, _: Any) -> None:
     line = text.decode('utf-8', 'replace').rstrip()
     if _ABORTED in line:
         return  # by our own request
+    found = _OFFLOADED.search(line)
+    if found:
+        _offloaded.append(int(found[1]))
     if level == 4:
         _last_errors.append(line)
     if line:
         logger.log(_LOG_LEVELS.get(level, logging.DEBUG), '%s', line)
+
+
+def backend() -> BackendInfo:
+    """Return what llama.cpp was built with."""
+    return BackendInfo(
+        version=llama_cpp.__version__, gpu=bool(api.llama_supports_gpu_offload()),
+        system=api.llama_print_system_info().decode('utf-8', 'replace').strip())
 
 
 def default_threads() -> int:
@@ -111,6 +125,7 @@ class LlamaModel:
 
     def _load(self, config: EngineConfig, keep_loading: Callable[[], bool]) -> None:
         _last_errors.clear()
+        _offloaded.clear()
         params = api.llama_model_default_params()
         progress = api.llama_progress_callback(lambda share, _: keep_loading())
         params.progress_callback = progress
@@ -129,6 +144,8 @@ class LlamaModel:
                     f'model_path: {config.model_path!r} is a {kind} model; its memory cannot be '
                     'cut back, so '
                     f'sessions cannot share a prefix. Use a model with attention only.')
+        # Not what was asked for: llama.cpp says how many layers really went to the GPU.
+        self._gpu_layers = _offloaded[-1] if _offloaded else 0
         self._vocab = api.llama_model_get_vocab(self._model)
         self.vocabulary = api.llama_vocab_n_tokens(self._vocab)
         self._path = config.model_path
@@ -208,8 +225,19 @@ class LlamaModel:
             eos_text=self._piece(eos).decode('utf-8', 'replace') if eos >= 0 else '',
             chat_template=template.decode('utf-8', 'replace') if template else '',
             special_tokens=self._special_tokens(),
-            gpu=bool(api.llama_supports_gpu_offload()),
+            layers=api.llama_model_n_layer(self._model),
+            gpu_layers=self._gpu_layers,
+            kv_bytes_per_token=self._kv_bytes_per_token(),
             threads=self.threads)
+
+    def _kv_bytes_per_token(self) -> int:
+        """Return what a token takes in the KV cache: keys and values, 2 bytes each value."""
+        model = self._model
+        heads = max(1, api.llama_model_n_head(model))
+        head = self.metadata(f'{self.metadata("general.architecture")}.attention.key_length')
+        size = int(head) if head.isdigit() else api.llama_model_n_embd(model) // heads
+        return int(
+            2 * 2 * api.llama_model_n_layer(model) * api.llama_model_n_head_kv(model) * size)
 
     def guidance_tokenizer(self, end_ids: Sequence[int]) -> Any:
         """Return llguidance's view of the vocabulary; takes about a second for 152 k tokens."""

@@ -86,8 +86,23 @@ class ModelInfo:
     eos_text: str
     chat_template: str
     special_tokens: tuple[SpecialToken, ...] = field(repr=False)
-    gpu: bool = False
+    layers: int = 0
+    gpu_layers: int = 0
+    kv_bytes_per_token: int = 0
     threads: int = 1
+
+
+@dataclass(frozen=True)
+class BackendInfo:
+    """
+    What llama.cpp was built with.
+
+    :param gpu: whether it can put layers on a GPU at all
+    """
+
+    version: str
+    gpu: bool
+    system: str
 
 
 @dataclass(frozen=True)

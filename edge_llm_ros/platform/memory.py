@@ -28,3 +28,18 @@ def peak_memory_bytes() -> int:
     except OSError:
         pass
     return 0
+
+
+def available_memory_bytes() -> int:
+    """
+    Return the memory that a new process can have without swapping; 0 where unknown.
+
+    On a Jetson the GPU shares it, and CUDA's own "free" leaves out what the page cache holds.
+    """
+    try:
+        for line in Path('/proc/meminfo').read_text().splitlines():
+            if line.startswith('MemAvailable:'):
+                return int(line.split()[1]) * 1024
+    except OSError:
+        pass
+    return 0

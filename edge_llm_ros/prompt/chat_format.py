@@ -72,6 +72,17 @@ class ChatFormat(Protocol):
         """Return the call that a complete generation is; raises EngineError where it is none."""
 
 
+def example_pieces(chat_format: ChatFormat, examples: Sequence[Example]) -> list[Piece]:
+    """Return examples as a conversation in a chat format."""
+    pieces: list[Piece] = []
+    for example in examples:
+        pieces += chat_format.instruction(example.instruction, first=False)
+        for call, observation in example.steps:
+            pieces += [*chat_format.call_prompt(), *chat_format.call(call)]
+            pieces += chat_format.observation(call, observation) if observation else []
+    return pieces
+
+
 def signature(tool: ToolSchema) -> dict[str, Any]:
     """Return a tool as models are trained to see it."""
     function = {

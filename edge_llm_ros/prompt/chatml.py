@@ -22,7 +22,8 @@ from edge_llm_ros.flow.canonical_json import canonical_json
 from edge_llm_ros.flow.engine import ModelInfo
 from edge_llm_ros.flow.tool import ToolCall, ToolSchema
 from edge_llm_ros.prompt.call_grammar import call_grammar, literal
-from edge_llm_ros.prompt.chat_format import Example, parse_json_call, signature, with_frame
+from edge_llm_ros.prompt.chat_format import (
+    Example, example_pieces, parse_json_call, signature, with_frame)
 from edge_llm_ros.prompt.pieces import Data, Markup, Piece
 
 _BEFORE_TOOLS = (
@@ -56,12 +57,7 @@ class ChatML:
             Markup(self._bos + '<|im_start|>system\n'), Data(system), Markup(_BEFORE_TOOLS)]
         pieces += [Data('\n' + canonical_json(signature(tool))) for tool in tools]
         pieces += [Markup(_AFTER_TOOLS), Markup('<|im_end|>')]
-        for example in examples:
-            pieces += self.instruction(example.instruction, first=False)
-            for call, observation in example.steps:
-                pieces += [*self.call_prompt(), *self.call(call)]
-                pieces += self.observation(call, observation) if observation else []
-        return pieces
+        return pieces + example_pieces(self, examples)
 
     def instruction(self, text: str, first: bool) -> list[Piece]:
         """Return a person's message."""

@@ -22,7 +22,8 @@ from edge_llm_ros.flow.canonical_json import canonical_json
 from edge_llm_ros.flow.engine import ModelInfo
 from edge_llm_ros.flow.tool import ToolCall, ToolSchema
 from edge_llm_ros.prompt.call_grammar import call_grammar, literal
-from edge_llm_ros.prompt.chat_format import Example, parse_json_call, signature, with_frame
+from edge_llm_ros.prompt.chat_format import (
+    Example, example_pieces, parse_json_call, signature, with_frame)
 from edge_llm_ros.prompt.pieces import Data, Markup, Piece
 
 _BEFORE_TOOLS = '\n\nThe functions that you can call, one JSON signature a line:'
@@ -57,12 +58,7 @@ class Llama3:
         lines = [canonical_json(signature(tool)) for tool in tools]
         text = '\n'.join([system + _BEFORE_TOOLS, *lines]) + _AFTER_TOOLS
         pieces: list[Piece] = [Markup('<|begin_of_text|>'), *self._turn('system', text)]
-        for example in examples:
-            pieces += self.instruction(example.instruction, first=False)
-            for call, observation in example.steps:
-                pieces += [*self.call_prompt(), *self.call(call)]
-                pieces += self.observation(call, observation) if observation else []
-        return pieces
+        return pieces + example_pieces(self, examples)
 
     def instruction(self, text: str, first: bool) -> list[Piece]:
         """Return a person's message."""

@@ -28,7 +28,7 @@ from edge_llm_ros.flow.cancellation import Cancellation
 from edge_llm_ros.flow.canonical_json import canonical_json
 from edge_llm_ros.flow.tool import Observation, Status
 from edge_llm_ros.ros.messages import interface, plain
-from edge_llm_ros.ros.verbs import RequestMaker, ResultView, wait_for, WAIT_SLICE
+from edge_llm_ros.ros.verbs import RequestMaker, ResultView, wait_for, why_not_ready
 from edge_llm_ros.tools.gate import Passage
 from edge_llm_ros.tools.tool_file import Tool
 from edge_llm_ros.tools.toolset import failed, succeeded
@@ -73,11 +73,10 @@ class ActionCall:
              on_progress: Callable[[str], None]) -> Observation:
         """Send the goal and wait for its result."""
         deadline = time.monotonic() + self._timeout
-        while not self._client.server_is_ready():
-            if time.monotonic() >= deadline:
-                return failed(f'there is no action server {self._name!r} of this type')
-            if cancellation.wait(WAIT_SLICE):
-                return failed('canceled before it was sent', Status.CANCELED)
+        not_ready = why_not_ready(self._client.server_is_ready, deadline, cancellation,
+                                  f'there is no action server {self._name!r} of this type')
+        if not_ready is not None:
+            return not_ready
         goal_id = UUID(uuid=list(uuid.uuid4().bytes))
         feedback = _Feedback(on_progress)
         try:

@@ -23,7 +23,7 @@ from typing import Any
 
 from edge_llm_ros.agent.agent import Agent
 from edge_llm_ros.engine.local import LocalEngine
-from edge_llm_ros.flow.engine import EngineConfig, Sampling
+from edge_llm_ros.flow.engine import EngineConfig, ModelInfo, Sampling
 from edge_llm_ros.flow.errors import ConfigError, EngineError
 from edge_llm_ros.prompt.formats import chat_format
 from edge_llm_ros.prompt.local_model import GenerationLimits, LocalModel
@@ -36,6 +36,11 @@ from edge_llm_ros.tools.toolset import load_tools
 _ENGINE_FIELDS = ('context_tokens', 'max_sessions', 'batch_tokens', 'chunk_seconds', 'threads',
                   'batch_threads', 'gpu_layers')
 _BYTES_PER_TOKEN = 16  # more than any text has on average
+
+
+def _where(info: ModelInfo) -> str:
+    gpu = f'{info.gpu_layers} of {info.layers + 1} layers on the GPU, ' if info.gpu_layers else ''
+    return f'{gpu}{info.threads} CPU threads'
 
 
 def _path(value: str) -> str:
@@ -93,7 +98,7 @@ class Planner:
                                 GenerationLimits(get['call_tokens'], get['text_length'], sampling))
         self._log(
             f'{info.name} ({info.description}, {info.size_bytes / 1e9:.2f} GB, '
-            f'{self.model.format.name}, {"GPU" if info.gpu else f"{info.threads} CPU threads"}) '
+            f'{self.model.format.name}, {_where(info)}) '
             f'loaded in {time.monotonic() - start:.1f} s')
         self._warm_up()
 

@@ -25,7 +25,7 @@ from edge_llm_ros.flow.errors import ConfigError
 from edge_llm_ros.flow.tool import Observation, Status
 from edge_llm_ros.ros.messages import fill, interface
 from edge_llm_ros.ros.qos import COMMAND, LATCHED
-from edge_llm_ros.ros.verbs import RequestMaker, WAIT_SLICE
+from edge_llm_ros.ros.verbs import RequestMaker, why_not_ready
 from edge_llm_ros.tools.field_paths import flat
 from edge_llm_ros.tools.gate import Passage, Refused
 from edge_llm_ros.tools.tool_file import Tool
@@ -65,11 +65,11 @@ class Publish:
              on_progress: Callable[[str], None]) -> Observation:
         """Publish the message."""
         deadline = time.monotonic() + self._timeout
-        while not self._publisher.get_subscription_count():
-            if time.monotonic() >= deadline:
-                return failed(f'nobody listens on {self._verb.topic!r}; nothing was sent')
-            if cancellation.wait(WAIT_SLICE):
-                return failed('canceled before it was sent', Status.CANCELED)
+        not_ready = why_not_ready(
+            lambda: self._publisher.get_subscription_count() > 0, deadline, cancellation,
+            f'nobody listens on {self._verb.topic!r}; nothing was sent')
+        if not_ready is not None:
+            return not_ready
         if not self._verb.rate:
             self._publisher.publish(message)
             return succeeded({'sent': True})

@@ -23,7 +23,7 @@ from typing import Any
 from edge_llm_ros.flow.cancellation import Cancellation
 from edge_llm_ros.flow.tool import Observation, Status
 from edge_llm_ros.ros.messages import interface
-from edge_llm_ros.ros.verbs import RequestMaker, ResultView, wait_for, WAIT_SLICE
+from edge_llm_ros.ros.verbs import RequestMaker, ResultView, wait_for, why_not_ready
 from edge_llm_ros.tools.gate import Passage
 from edge_llm_ros.tools.tool_file import Tool
 from edge_llm_ros.tools.toolset import failed, succeeded
@@ -58,11 +58,10 @@ class ServiceCall:
              on_progress: Callable[[str], None]) -> Observation:
         """Call the service."""
         deadline = time.monotonic() + self._timeout
-        while not self._client.service_is_ready():
-            if time.monotonic() >= deadline:
-                return failed(f'there is no service {self._name!r} of this type')
-            if cancellation.wait(WAIT_SLICE):
-                return failed('canceled before it was sent', Status.CANCELED)
+        not_ready = why_not_ready(self._client.service_is_ready, deadline, cancellation,
+                                  f'there is no service {self._name!r} of this type')
+        if not_ready is not None:
+            return not_ready
         future = self._client.call_async(message)
         if not wait_for(future, deadline - time.monotonic(), cancellation):
             self._client.remove_pending_request(future)

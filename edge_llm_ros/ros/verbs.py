@@ -23,10 +23,12 @@ from typing import Any
 
 from edge_llm_ros.flow.cancellation import Cancellation
 from edge_llm_ros.flow.errors import ConfigError
+from edge_llm_ros.flow.tool import Observation, Status
 from edge_llm_ros.ros.messages import check_path, field_kind, fill, get, plain
 from edge_llm_ros.tools.field_paths import flat
 from edge_llm_ros.tools.gate import Passage, Refused
 from edge_llm_ros.tools.tool_file import Argument, ResultField, Tool
+from edge_llm_ros.tools.toolset import failed
 
 WAIT_SLICE = 0.1  # seconds between two looks at the cancellation
 
@@ -112,6 +114,22 @@ def _samples(argument: Argument) -> list[Any]:
         bounds = [b for b in (argument.minimum, argument.maximum) if b is not None]
         return bounds or [argument.default or 0]
     return [True] if argument.type == 'boolean' else ['text'[:argument.max_length]]
+
+
+def why_not_ready(ready: Callable[[], bool], deadline: float, cancellation: Cancellation,
+                  missing: str) -> Observation | None:
+    """
+    Wait until a peer is there.
+
+    :param missing: what the model is told if it does not come in time
+    :returns: None once it is there, else what to tell
+    """
+    while not ready():
+        if time.monotonic() >= deadline:
+            return failed(missing)
+        if cancellation.wait(WAIT_SLICE):
+            return failed('canceled before it was sent', Status.CANCELED)
+    return None
 
 
 def wait_for(future: Any, seconds: float, cancellation: Cancellation | None,
