@@ -30,7 +30,10 @@ READMES = ('README.md', 'README.zh.md')
 def _range(parameter: PlannerParameter) -> str:
     if parameter.choices:
         return ', '.join(parameter.choices)
-    return '{:g} … {:g}'.format(*parameter.bounds) if parameter.bounds else ''
+    if parameter.bounds is None:
+        return ''
+    kind = type(parameter.default)
+    return f'{kind(parameter.bounds[0])} … {kind(parameter.bounds[1])}'
 
 
 def _default(parameter: PlannerParameter) -> str:
@@ -42,16 +45,16 @@ def markdown() -> str:
     lines = ['| parameter | default | range | live | meaning |', '|---|---|---|---|---|']
     for p in PARAMETERS:
         default = f'`{_default(p)}`' if _default(p) else ''
-        lines.append(f'| `{p.name}` | {default} | {_range(p)} | {"yes" if p.live else ""} | '
-                     f'{p.description} |')
+        live = 'yes' if p.live else ''
+        lines.append(f'| `{p.name}` | {default} | {_range(p)} | {live} | {p.description} |')
     return '\n'.join(lines)
 
 
 def restructured_text() -> str:
     """Return the page for doc/."""
     lines = ['Parameters', '==========', '',
-             'Of the node ``planner``. A live one counts for the next goal; the others are read at',
-             'configure. Made by ``scripts/parameter_table.py``.', '']
+             'Of the node ``planner``. A live one counts for the next goal; the others are read',
+             'at configure. Made by ``scripts/parameter_table.py``.', '']
     for p in PARAMETERS:
         facts = [f'default ``{_default(p)}``' if _default(p) else 'no default', _range(p),
                  'live' if p.live else '']

@@ -26,6 +26,7 @@ import os
 from pathlib import Path
 import platform
 import re
+import shutil
 import subprocess
 import sys
 import threading
@@ -127,6 +128,12 @@ class Environment:
                 'and '
                 f'call make again.')
 
+    def check_tools(self) -> list:
+        """Refuse a machine without a compiler; return the tools that pip can bring."""
+        if not shutil.which('c++') or not shutil.which('make'):
+            raise SetupError('a C++ compiler and make are needed: apt install build-essential')
+        return [] if shutil.which('cmake') else ['cmake<4']
+
     @staticmethod
     def once(stamp: Path, key: str, work: Callable[[], None]) -> None:
         """Call ``work()`` unless a stamp says that it was done for this key."""
@@ -157,11 +164,13 @@ class Environment:
     def install_python(self) -> None:
         """Install ROS (where it is missing), build tools, run-time and test requirements."""
         files = ['requirements/build.txt', 'requirements/test.txt']
-        extra = []
+        extra = self.check_tools()
         if not self.system:
             files.append(f'requirements/ros-{self.distro}.txt')
-        elif self.system in ('humble', 'jazzy'):
-            extra.append('numpy<2')
+        else:
+            # The messages of the binary distributions are compiled against numpy 1, and Humble's
+            # generators know only empy 3.
+            extra += ['numpy<2', 'empy<4']
         where = 'of the system' if self.system else 'from PyPI'
         self.pip(f'Python packages, ROS 2 {self.distro} {where}', *extra,
                  *[word for file in files for word in ('-r', str(ROOT / file))])
@@ -239,6 +248,7 @@ class Environment:
     def set_up(self) -> None:
         """Do what is not done yet."""
         self.check_python()
+        self.check_tools()
         requirements = digest(ROOT / 'requirements.txt', ROOT / 'requirements', self.distro,
                               sys.version)
         # These stamps lie in the environment, so that they go with it.

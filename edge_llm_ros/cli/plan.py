@@ -41,6 +41,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument('--max-steps', type=int, default=0)
     parser.add_argument('--time-budget', type=float, default=0.0, metavar='SECONDS')
     parser.add_argument('--dry-run', action='store_true', help='acts are checked, not sent')
+    parser.add_argument('--wait', type=float, default=10.0, metavar='SECONDS',
+                        help='for a planner that is still starting')
     parser.add_argument('--planner', default='planner', help='name of the planner node')
 
 
@@ -55,7 +57,7 @@ def run(args: argparse.Namespace) -> int:
             allowed_tools=args.allow, max_steps=args.max_steps,
             time_budget=duration(args.time_budget), dry_run=args.dry_run)
         view = PlanView()
-        end = client.plan(goal, view.on_feedback)
+        end = client.plan(goal, view.on_feedback, args.wait)
         view.show_end(end)
         return 0 if end.succeeded else 1
     except EdgeLlmError as error:

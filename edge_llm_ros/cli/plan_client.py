@@ -23,7 +23,10 @@ from typing import Any
 
 from action_msgs.msg import GoalStatus
 from edge_llm_interfaces.action import Plan
+from edge_llm_ros.cli.calls import call
 from edge_llm_ros.flow.errors import EdgeLlmError
+from lifecycle_msgs.msg import State
+from lifecycle_msgs.srv import GetState
 import rclpy
 from rclpy.action import ActionClient
 from rclpy.node import Node
@@ -63,19 +66,38 @@ class PlanClient:
         rclpy.spin_until_future_complete(self._node, future, timeout_sec=seconds)
         return bool(future.done())
 
+    def _wait_until_active(self, deadline: float) -> None:
+        if not self._client.wait_for_server(timeout_sec=deadline - time.monotonic()):
+            raise EdgeLlmError(
+                f'there is no planner {self._planner!r}. Start one: '
+                f'ros2 launch edge_llm_ros planner.launch.py')
+        while True:
+            left = max(1.0, deadline - time.monotonic())
+            try:
+                name = f'{self._planner}/get_state'
+                state = call(self._node, GetState, name, GetState.Request(), left).current_state
+            except EdgeLlmError:
+                # It does not answer while it configures.
+                raise EdgeLlmError(f'the planner {self._planner!r} is not active yet; '
+                                   f'--wait SECONDS waits longer.') from None
+            if state.id == State.PRIMARY_STATE_ACTIVE:
+                return
+            if time.monotonic() >= deadline:
+                raise EdgeLlmError(
+                    f'the planner {self._planner!r} is {state.label}, not active. Configure and '
+                    f'activate it: ros2 lifecycle set {self._planner} configure, then activate.')
+            time.sleep(0.2)
+
     def plan(self, goal: Any, on_feedback: Callable[[Any], None], wait: float = 10.0) -> PlanEnd:
         """
         Send a goal and wait for its end.
 
         :param goal: Plan.Goal
         :param on_feedback: takes each Plan.Feedback
-        :param wait: seconds for a planner to appear
+        :param wait: seconds for a planner to appear and to be active
         :raises EdgeLlmError: if there is no planner, it rejects the goal, or it does not answer
         """
-        if not self._client.wait_for_server(timeout_sec=wait):
-            raise EdgeLlmError(
-                f'there is no planner {self._planner!r}. Start one: '
-                f'ros2 launch edge_llm_ros planner.launch.py')
+        self._wait_until_active(time.monotonic() + wait)
         sending = self._client.send_goal_async(
             goal, feedback_callback=lambda message: on_feedback(message.feedback))
         try:

@@ -77,6 +77,7 @@ class PlannerParameter:
 
 P = PlannerParameter
 PARAMETERS: Sequence[PlannerParameter] = (
+    P('autostart', False, 'Configure and activate by itself when it starts.'),
     P('model_path', '', 'GGUF file of the model.'),
     P('chat_format', 'auto', 'How messages are framed; auto asks the model file.', choices=NAMES),
     P('tool_files', [''], 'YAML files of the tools, merged in order.'),

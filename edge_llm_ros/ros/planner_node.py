@@ -163,6 +163,11 @@ class PlannerNode(LifecycleNodeMixin, Node):
         if planner is not None:
             planner.close()
 
+    def start(self) -> None:
+        """Configure and activate."""
+        if self.trigger_configure() is TransitionCallbackReturn.SUCCESS:
+            self.trigger_activate()
+
     def end(self) -> None:
         """Give up a running configure, end goals and free everything, while others still spin."""
         if self._planner is not None:
@@ -201,6 +206,8 @@ def main(args: list[str] | None = None) -> int:
         executor.add_node(node)
         spinning = threading.Thread(target=_spin, args=(node, executor), daemon=True)
         spinning.start()
+        if node.parameters['autostart']:
+            threading.Thread(target=node.start, daemon=True).start()
         while not stop.wait(1.0):
             pass
         node.end()
