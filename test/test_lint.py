@@ -17,10 +17,12 @@
 import ast
 from pathlib import Path
 import re
+import shutil
 import subprocess
 import sys
 import xml.etree.ElementTree
 
+from catkin_pkg.package import parse_package
 import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -95,6 +97,26 @@ def test_imports_go_one_way(layer: str) -> None:
                 assert layer in WITH_ROS, f'{path} imports {name}'
             if parts[0] == 'llama_cpp':
                 assert path == PACKAGE / 'engine' / 'llama.py', f'{path} imports {name}'
+
+
+def test_package_files_are_valid() -> None:
+    for folder in (ROOT, ROOT / 'edge_llm_interfaces'):
+        warnings: list[str] = []
+        package = parse_package(str(folder), warnings=warnings)
+        package.validate(warnings=warnings)
+        assert not warnings
+
+
+def test_documentation_builds(tmp_path: Path) -> None:
+    _run('sphinx', '-W', '-q', '-b', 'html', 'doc', str(tmp_path))
+    assert (tmp_path / 'troubleshooting.html').exists()
+
+
+@pytest.mark.skipif(shutil.which('hadolint') is None, reason='hadolint has wheels for x86-64 only')
+def test_dockerfile() -> None:
+    result = subprocess.run(['hadolint', 'docker/Dockerfile.jetson'], cwd=ROOT, capture_output=True,
+                            text=True)
+    assert result.returncode == 0, result.stdout
 
 
 def test_versions_and_names_agree() -> None:
