@@ -114,8 +114,8 @@ def test_documentation_builds(tmp_path: Path) -> None:
 
 @pytest.mark.skipif(shutil.which('hadolint') is None, reason='hadolint has wheels for x86-64 only')
 def test_dockerfile() -> None:
-    result = subprocess.run(['hadolint', 'docker/Dockerfile.jetson'], cwd=ROOT, capture_output=True,
-                            text=True)
+    command = ['hadolint', 'docker/Dockerfile.jetson']
+    result = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
     assert result.returncode == 0, result.stdout
 
 
