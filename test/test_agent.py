@@ -43,8 +43,9 @@ class Script:
     def conversation(self, session_id: str) -> 'Script':
         return self
 
-    def end(self) -> None:
+    def end(self, note: str) -> None:
         self.ended += 1
+        self.note = note
 
     def instruct(self, instruction: str, context: str) -> None:
         self.told.append((instruction, context))
@@ -188,6 +189,14 @@ def test_a_cancel_while_the_model_writes_keeps_no_call() -> None:
     result = seen[-1].result
     assert [s.status for s in result.steps] == [Status.SUCCEEDED, Status.CANCELED]
     assert result.metrics.steps == 1 and result.metrics.tokens.prefill == 5
+
+
+def test_a_goal_that_was_ended_is_told_to_the_next_one() -> None:
+    _, _, model = run([LOOK] * 9, max_steps=2)
+    assert model.note == 'The goal before this one was ended: The goal was not reached in 2 steps.'
+    for success in (True, False):
+        _, _, model = run([ToolCall(FINISH, {'success': success, 'summary': ''})])
+        assert model.note == ''
 
 
 def test_the_time_budget_is_a_cancel() -> None:

@@ -178,6 +178,8 @@ def test_a_session_goes_on(bench: Bench, test_model: str) -> None:
     first = bench.plan('Switch on the lights.', max_steps=2, session_id='a').result
     again = bench.plan('Once more.', max_steps=1, session_id='a').result
     other = bench.plan('Once more.', max_steps=1, session_id='b').result
+    # The first goal did not end by itself: the model is told, with the next one.
+    assert again.steps[0].metrics.new_tokens > other.steps[0].metrics.new_tokens + 8
     before = first.steps[-1].metrics
     # What the first goal said is still there, and only the new messages are evaluated.
     assert again.steps[0].metrics.prompt_tokens > before.prompt_tokens

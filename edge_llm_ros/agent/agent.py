@@ -70,7 +70,7 @@ class Agent:
         try:
             yield from run.events()
         finally:
-            conversation.end()
+            conversation.end(run.note)
 
 
 class _Run:
@@ -83,6 +83,7 @@ class _Run:
         self._goal = goal
         self._cancellation = cancellation
         self._guard = LoopGuard(goal.loop_limit)
+        self.note = ''
         self._steps: list[Step] = []
         self._metrics = Metrics()
         self._start = time.monotonic()
@@ -99,6 +100,8 @@ class _Run:
             outcome, message = Outcome.CONTEXT_FULL, str(error)
         except EngineError as error:
             outcome, message = Outcome.ENGINE_ERROR, str(error)
+        if outcome not in (Outcome.SUCCEEDED, Outcome.FAILED):
+            self.note = f'The goal before this one was ended: {message}'
         yield Finished(Result(outcome, message, tuple(self._steps), self._now()))
 
     def _now(self, step: Step | None = None) -> Metrics:
@@ -148,7 +151,8 @@ class _Run:
                 cost = Metrics(
                     steps=1, tokens=event.counts, first_token=event.first_token,
                     worst_first_token=event.first_token, first_call=event.seconds,
-                    decode=event.seconds - event.first_token, inference=event.seconds)
+                    decode=event.seconds - event.first_token, inference=event.seconds,
+                    wall=event.seconds)
                 return replace(step,
                                tool=event.call.name,
                                arguments=canonical_json(dict(event.call.arguments)),
@@ -183,7 +187,8 @@ class _Run:
         for line in working.progress():
             yield self._event(EventKind.PROGRESS, step, line)
         observation = working.result()
-        cost = replace(step.metrics, tool=time.monotonic() - start)
+        seconds = time.monotonic() - start
+        cost = replace(step.metrics, tool=seconds, wall=step.metrics.inference + seconds)
         return replace(step, status=observation.status, observation=observation.text,
                        error=observation.error, metrics=cost), observation
 

@@ -84,8 +84,12 @@ class Conversation(Protocol):
         :raises EngineError: if the model cannot be evaluated
         """
 
-    def end(self) -> None:
-        """Say that the goal is over; a conversation without a session id is forgotten."""
+    def end(self, note: str) -> None:
+        """
+        Say that the goal is over; a conversation without a session id is forgotten.
+
+        :param note: what the model is told with the next goal, where it did not end this one
+        """
 
 
 class Model(Protocol):

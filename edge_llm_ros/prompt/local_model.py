@@ -130,6 +130,7 @@ class LocalConversation:
         self.lasting = lasting
         self._tokens: tuple[int, ...] = model.prefix
         self._new = 0
+        self._note = ''
         self._told = time.monotonic()
 
     @property
@@ -145,9 +146,8 @@ class LocalConversation:
 
     def instruct(self, instruction: str, context: str) -> None:
         """Append what a person asks for, and live facts."""
-        text = instruction.strip()
-        if context.strip():
-            text = f'{context.strip()}\n\n{text}'
+        text = '\n\n'.join(filter(None, (self._note, context.strip(), instruction.strip())))
+        self._note = ''
         first = len(self._tokens) == len(self._model.prefix)
         self._append(self._model.format.instruction(text, first))
 
@@ -155,8 +155,9 @@ class LocalConversation:
         """Append what came of a call."""
         self._append(self._model.format.observation(call, observation.text))
 
-    def end(self) -> None:
+    def end(self, note: str) -> None:
         """Say that the goal is over; a conversation without a session id is forgotten."""
+        self._note = note
         if not self.lasting:
             self._model.engine.release(self.name)
 
