@@ -252,7 +252,7 @@ class Environment:
         requirements = digest(ROOT / 'requirements.txt', ROOT / 'requirements', self.distro,
                               sys.version)
         # These stamps lie in the environment, so that they go with it.
-        self.once(self.venv / 'stamps' / 'venv', requirements, self.make_venv)
+        self.once(self.venv / 'stamps' / 'venv', sys.version, self.make_venv)
         self.once(self.venv / 'stamps' / 'python', requirements, self.install_python)
         self.write_shell_script()
         sources = digest(

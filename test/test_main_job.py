@@ -15,6 +15,8 @@
 """The main job: plain-language goals on the simulated robot with the model of the demo."""
 
 import json
+from pathlib import Path
+import re
 import subprocess
 import sys
 
@@ -22,34 +24,28 @@ from edge_llm_ros.cli.demo import GOALS
 import pytest
 
 
+def _demo(*arguments: str, seconds: float) -> subprocess.CompletedProcess:
+    command = [sys.executable, '-m', 'edge_llm_ros.cli.main', 'demo', '--prefixes', '', *arguments]
+    return subprocess.run(command, capture_output=True, text=True, timeout=seconds)
+
+
 @pytest.mark.slow
 @pytest.mark.timeout(600)
-def test_every_demo_goal_is_reached(demo_model: str, domain: int, tmp_path) -> None:
-    result = subprocess.run([
-        sys.executable, '-m', 'edge_llm_ros.cli.main', 'demo', '--model', demo_model, '--logs',
-        str(tmp_path)
-    ],
-                            capture_output=True,
-                            text=True,
-                            timeout=500)
+def test_every_demo_goal_is_reached(demo_model: str, domain: int, tmp_path: Path) -> None:
+    result = _demo('--model', demo_model, '--logs', str(tmp_path), seconds=500)
     assert result.returncode == 0, result.stdout + result.stderr
-    states = [
-        json.loads(line) for line in result.stdout.splitlines() if line.startswith('{"goal"')
-    ]
+    lines = result.stdout.splitlines()
+    states = [json.loads(line) for line in lines if line.startswith('{"goal"')]
     assert [s['reached'] for s in states] == [True] * len(GOALS)
     assert states[-1]['place'] == 'office' and states[-1]['gripper'] == 'open'
     assert [s['place'] for s in states[-1]['said']] == ['lab']
-    first = [line for line in result.stdout.splitlines() if 'prompt' in line and 'prefill' in line]
+    # A goal's first step evaluates the goal's own words, and no more.
+    first = re.findall(r'first step: prefill (\d+) of (\d+) new tokens, (\d+) cached', result.stdout)
     assert len(first) == len(GOALS)
+    for prefill, new, cached in first:
+        assert int(prefill) <= int(new) + 1 < 60 and int(cached) > 2000
 
 
-def test_a_demo_without_a_model_fails_with_the_reason(domain: int, tmp_path) -> None:
-    result = subprocess.run([
-        sys.executable, '-m', 'edge_llm_ros.cli.main', 'demo', '--model',
-        str(tmp_path / 'none.gguf'), '--logs',
-        str(tmp_path)
-    ],
-                            capture_output=True,
-                            text=True,
-                            timeout=120)
+def test_a_demo_without_a_model_fails_with_the_reason(domain: int, tmp_path: Path) -> None:
+    result = _demo('--model', str(tmp_path / 'none.gguf'), '--logs', str(tmp_path), seconds=120)
     assert result.returncode == 2 and 'there is no file' in result.stderr

@@ -93,6 +93,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument('--model', required=True, metavar='GGUF', help='file of the model')
     parser.add_argument('--seed', type=int, default=0, help='of the simulated world')
     parser.add_argument('--threads', type=int, default=0)
+    parser.add_argument('--prefixes', default='~/.cache/edge_llm_ros/prefixes', metavar='FOLDER',
+                        help='keeps the evaluated prefix for the next time; empty for nowhere')
     parser.add_argument('--logs', type=Path, help='folder that keeps the logs of the nodes')
 
 
@@ -105,6 +107,7 @@ def run(args: argparse.Namespace) -> int:
     config = Path(get_package_share_directory('edge_llm_ros')) / 'config'
     parameters = {
         'model_path': str(args.model), 'threads': args.threads,
+        'prefix_folder': str(args.prefixes),
         'tool_files': [str(config / 'simulated_robot.yaml')], 'prompt_file': str(
             config / 'prompt.yaml')
     }

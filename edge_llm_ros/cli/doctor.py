@@ -107,6 +107,9 @@ def _ros() -> Iterator[Finding]:
 def _backend(built: BackendInfo) -> Finding:
     kind = 'GPU' if built.gpu else 'CPU only'
     found = f'llama-cpp-python {built.version}, {kind}: {built.system}'
+    if 'CUDA' in built.system and not built.gpu:
+        return Finding(_ERROR, 'llama.cpp', found, 'The build has CUDA and sees no device: is the '
+                       'driver there? In a container: was it started with --runtime nvidia?')
     if is_jetson() and not built.gpu:
         return Finding(_ERROR, 'llama.cpp', found, 'This is a Jetson and the build has no CUDA: '
                        'build it again as in doc/jetson.rst, with CUDACXX set.')

@@ -310,6 +310,37 @@ class LlamaModel:
         """Return how many tokens llama.cpp holds for a sequence."""
         return int(api.llama_memory_seq_pos_max(self._memory, sequence)) + 1
 
+    def sequence_state(self, sequence: int) -> npt.NDArray[np.uint8]:
+        """Return the evaluated state of a sequence."""
+        state = np.empty(api.llama_state_seq_get_size(self._context, sequence), np.uint8)
+        pointer = state.ctypes.data_as(ctypes.POINTER(ctypes.c_uint8))
+        written = api.llama_state_seq_get_data(self._context, pointer, len(state), sequence)
+        if written != len(state):
+            raise EngineError(f'llama.cpp gave {written} of {len(state)} bytes of a state.')
+        return state
+
+    def restore_sequence(self, sequence: int, state: npt.NDArray[np.uint8], length: int) -> bool:
+        """
+        Fill an empty sequence from a state that is known to be whole and of this model.
+
+        :param length: tokens that must be there afterwards
+        :returns: whether they are; if not, the sequence is empty
+        """
+        assert self.sequence_length(sequence) == 0
+        pointer = np.ascontiguousarray(state).ctypes.data_as(ctypes.POINTER(ctypes.c_uint8))
+        read = api.llama_state_seq_set_data(self._context, pointer, len(state), sequence)
+        if read == len(state) and self.sequence_length(sequence) == length:
+            return True
+        self.cut_sequence(sequence, 0)
+        return False
+
+    def facts(self) -> dict[str, Any]:
+        """Return what an evaluated state depends on beside the model's file and the tokens."""
+        return {'engine': llama_cpp.__version__, 'system': api.llama_print_system_info().decode(),
+                'gpu_layers': self._gpu_layers, 'kv': ['f16', 'f16'], 'flash_attention': 'auto',
+                'unified': True, 'swa_full': True, 'rope': 'of the model', 'lora': [],
+                'no_rotation': os.environ.get('LLAMA_ATTN_ROT_DISABLE', '')}
+
     def close(self) -> None:
         """Free context and model; a second call does nothing."""
         if self._batch is not None:

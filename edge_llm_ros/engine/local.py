@@ -17,6 +17,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+import logging
 import threading
 
 from edge_llm_ros.engine.decode import Evaluator, Generation, Lease
@@ -24,11 +25,14 @@ from edge_llm_ros.engine.grammar import GrammarCompiler
 from edge_llm_ros.engine.kv_cache import KvCache, PREFIX
 from edge_llm_ros.engine.llama import LlamaModel
 from edge_llm_ros.engine.pace import Pace
+from edge_llm_ros.engine.prefix_store import fingerprint, PrefixKey, PrefixStore
 from edge_llm_ros.engine.sampler import Sampler
 from edge_llm_ros.flow.engine import (
     Completion, EngineConfig, GenerateRequest, ModelInfo, PrefillProgress, Stop, TokenKind,
     TokensProgress)
 from edge_llm_ros.flow.errors import ContextFull, EngineError
+
+logger = logging.getLogger(__name__)
 
 _WARM_UP = 'warm_up'
 # Larger than the pace of goals: nobody waits for a cancel but a shutdown, and on a CPU a running
@@ -62,6 +66,8 @@ class LocalEngine:
         self._compiler = GrammarCompiler(
             self._model.guidance_tokenizer(end_ids), self._model.vocabulary)
         self._cache = KvCache(self._model, self._model.sequences, self._model.context_tokens)
+        self._store = PrefixStore(config.prefix_folder, config.prefix_bytes)
+        self._keeps_prefixes = bool(config.prefix_folder)
         self._evaluator = Evaluator(
             self._model, self._cache, Pace(config.chunk_seconds, config.batch_tokens))
         # Generated tokens that a session's requests left unevaluated, by position.
@@ -107,6 +113,11 @@ class LocalEngine:
             try:
                 self._cache.clear()
                 self._deferred.clear()
+                key = PrefixKey({**self._model.facts(), 'model': fingerprint(self._info.path)},
+                                tuple(tokens))
+                if self._keeps_prefixes and self._restore(key):
+                    yield PrefillProgress(len(tokens), len(tokens), restored=True)
+                    return
                 rest = list(tokens)
                 while rest:
                     if self._is_canceled(_WARM_UP):
@@ -115,8 +126,22 @@ class LocalEngine:
                     if self._evaluator.evaluate(PREFIX, chunk, logits=False):
                         del rest[:len(chunk)]
                         yield PrefillProgress(len(tokens) - len(rest), len(tokens))
+                if self._keeps_prefixes:
+                    self._store.save(key, self._model.sequence_state(PREFIX))
             finally:
                 self._end(_WARM_UP)
+
+    def _restore(self, key: PrefixKey) -> bool:
+        """Load the prefix from disk; False where that cannot be done."""
+        state = self._store.load(key)
+        if state is None:
+            return False
+        self._cache.reserve(len(key.tokens))
+        if not self._model.restore_sequence(PREFIX, state, len(key.tokens)):
+            logger.warning('llama.cpp does not take the saved prefix; it is evaluated again')
+            return False
+        self._cache.extend(PREFIX, key.tokens)
+        return True
 
     def generate(self, request: GenerateRequest
                  ) -> Iterator[PrefillProgress | TokensProgress | Completion]:

@@ -40,6 +40,8 @@ class EngineConfig:
     :param threads: for decode; 0 leaves cores to the robot by itself
     :param batch_threads: for prefill; 0 for the same as threads
     :param gpu_layers: layers put on the GPU; -1 for all
+    :param prefix_folder: keeps evaluated prefixes across restarts; empty for none
+    :param prefix_bytes: of that folder at most
     """
 
     model_path: str
@@ -50,6 +52,8 @@ class EngineConfig:
     threads: int = 0
     batch_threads: int = 0
     gpu_layers: int = -1
+    prefix_folder: str = ''
+    prefix_bytes: int = 2 << 30
 
 
 class TokenKind(enum.IntEnum):
@@ -138,10 +142,11 @@ class GenerateRequest:
 
 @dataclass(frozen=True)
 class PrefillProgress:
-    """A chunk of the prompt was evaluated; counts are of this request."""
+    """A chunk of the prompt was evaluated, or all of it came from disk."""
 
     evaluated: int
     total: int
+    restored: bool = False
 
 
 @dataclass(frozen=True)

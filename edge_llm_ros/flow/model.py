@@ -27,10 +27,11 @@ from edge_llm_ros.flow.tool import Observation, ToolCall
 
 @dataclass(frozen=True)
 class Prefilling:
-    """Part of the prompt was evaluated."""
+    """Part of the prompt was evaluated, or all of it came from disk."""
 
     evaluated: int
     total: int
+    restored: bool = False
 
 
 @dataclass(frozen=True)

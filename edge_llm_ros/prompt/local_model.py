@@ -100,7 +100,7 @@ class LocalModel:
     def warm_up(self) -> Iterator[Prefilling]:
         """Evaluate the prefix and pin it."""
         for progress in self.engine.warm_up(self.prefix):
-            yield Prefilling(progress.evaluated, progress.total)
+            yield Prefilling(progress.evaluated, progress.total, progress.restored)
 
     def conversation(self, session_id: str) -> LocalConversation:
         """Return the conversation of a session; a new one for an unknown or empty id."""

@@ -92,6 +92,8 @@ PARAMETERS: Sequence[PlannerParameter] = (
     P('threads', 0, 'Threads of decode; 0 leaves cores to the robot.', bounds=(0, 256)),
     P('batch_threads', 0, 'Threads of prefill; 0: as threads.', bounds=(0, 256)),
     P('gpu_layers', -1, 'Layers on the GPU; -1: all.', bounds=(-1, 1024)),
+    P('prefix_folder', '', 'Keeps the evaluated prefix across restarts; empty: not at all.'),
+    P('prefix_bytes', 2 << 30, 'Of that folder at most.', bounds=(0, 1 << 40)),
     P('call_tokens', 256, 'Generated tokens of a call at most.', bounds=(16, 4096)),
     P('text_length',
       160,

@@ -34,7 +34,7 @@ from edge_llm_ros.tools.tool_file import read_file
 from edge_llm_ros.tools.toolset import load_tools
 
 _ENGINE_FIELDS = ('context_tokens', 'max_sessions', 'batch_tokens', 'chunk_seconds', 'threads',
-                  'batch_threads', 'gpu_layers')
+                  'batch_threads', 'gpu_layers', 'prefix_bytes')
 _BYTES_PER_TOKEN = 16  # more than any text has on average
 
 
@@ -84,7 +84,8 @@ class Planner:
         get = self._parameters
         start = time.monotonic()
         engine = LocalEngine(EngineConfig(
-            model_path=_path(get['model_path']), **{name: get[name] for name in _ENGINE_FIELDS}),
+            model_path=_path(get['model_path']), prefix_folder=_path(get['prefix_folder']),
+            **{name: get[name] for name in _ENGINE_FIELDS}),
             keep_loading=lambda: not self._closing)
         self._engine = engine
         info = engine.info()
@@ -104,7 +105,9 @@ class Planner:
 
     def _warm_up(self) -> None:
         start = told = time.monotonic()
+        restored = False
         for progress in self.model.warm_up():
+            restored = progress.restored
             if self._closing:
                 raise EngineError('the warm-up was given up.')
             if time.monotonic() - told > 3.0:
@@ -112,9 +115,8 @@ class Planner:
                 self._log(f'warm-up: {progress.evaluated} of {progress.total} prefix tokens')
         seconds = time.monotonic() - start
         self._log(
-            f'warm-up: {len(self.model.prefix)} prefix tokens evaluated in {seconds:.1f} s and '
-            'pinned'
-        )
+            f'warm-up: {len(self.model.prefix)} prefix tokens '
+            f'{"restored from disk" if restored else "evaluated"} in {seconds:.1f} s and pinned')
 
     @property
     def max_goal_bytes(self) -> int:

@@ -1,0 +1,176 @@
+# Copyright 2026 edge_llm_ros contributors
+#
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+
+"""
+The evaluated prefix on disk, so that a restart does not evaluate it again.
+
+llama.cpp's own state files know neither the model nor a checksum, and a truncated one aborts the
+process. So the state is kept in a container of our own, and what does not match or verify never
+reaches llama.cpp.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+import json
+import logging
+import os
+from pathlib import Path
+import struct
+import tempfile
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import xxhash
+
+logger = logging.getLogger(__name__)
+
+_MAGIC = b'EDGELLM1'
+_LENGTH = struct.Struct('<Q')
+_MAX_HEADER = 1 << 16
+_SUFFIX = '.prefix'
+
+State = npt.NDArray[np.uint8]
+
+
+@dataclass(frozen=True)
+class PrefixKey:
+    """
+    What a state is valid for.
+
+    :param facts: of the model's file, the engine and the context; all must be equal
+    :param tokens: the prefix
+    """
+
+    facts: Mapping[str, Any]
+    tokens: tuple[int, ...]
+
+    def token_bytes(self) -> bytes:
+        """Return the tokens as little-endian int32."""
+        return np.asarray(self.tokens, '<i4').tobytes()
+
+    @property
+    def name(self) -> str:
+        """Return the name of the file; a hash, which is only to find it."""
+        text = json.dumps(dict(self.facts), sort_keys=True).encode()
+        return str(xxhash.xxh3_128_hexdigest(text + self.token_bytes())) + _SUFFIX
+
+
+class PrefixStore:
+    """
+    A folder of evaluated prefixes, the last used of them within a size.
+
+    :param folder: is made when something is saved
+    :param limit_bytes: of all files together
+    """
+
+    def __init__(self, folder: str, limit_bytes: int) -> None:
+        self._folder = Path(folder)
+        self._limit = limit_bytes
+
+    def load(self, key: PrefixKey) -> State | None:
+        """Return the state of a prefix; None, logged, where there is no good one."""
+        path = self._folder / key.name
+        try:
+            data = np.fromfile(path, np.uint8)
+            os.utime(path)
+        except FileNotFoundError:
+            return None
+        except OSError as error:
+            logger.warning('prefix file %s: %s; the prefix is evaluated again', path, error)
+            return None
+        problem, state = _verify(data, key)
+        if problem:
+            logger.warning('prefix file %s: %s; the prefix is evaluated again', path, problem)
+            return None
+        return state
+
+    def save(self, key: PrefixKey, state: State) -> None:
+        """Save a state, all of it or nothing; a disk that cannot take it is a line in the log."""
+        tokens = key.token_bytes()
+        header = json.dumps({
+            'facts': dict(key.facts), 'tokens': len(key.tokens), 'state_bytes': len(state),
+            'tokens_xxh3': xxhash.xxh3_128_hexdigest(tokens),
+            'state_xxh3': xxhash.xxh3_128_hexdigest(state)}, sort_keys=True).encode()
+        try:
+            self._folder.mkdir(parents=True, exist_ok=True)
+            with tempfile.NamedTemporaryFile(dir=self._folder, delete=False) as file:
+                try:
+                    file.write(_MAGIC + _LENGTH.pack(len(header)) + header + tokens)
+                    file.write(state.data)
+                    file.flush()
+                    os.fsync(file.fileno())
+                    os.replace(file.name, self._folder / key.name)
+                except BaseException:
+                    os.unlink(file.name)
+                    raise
+            self._remove_old()
+        except OSError as error:
+            logger.warning('the prefix cannot be saved in %s: %s', self._folder, error)
+
+    def _remove_old(self) -> None:
+        """Remove the files used longest ago until the rest is within the limit."""
+        files = [(path.stat(), path) for path in self._folder.glob(f'*{_SUFFIX}')]
+        files.sort(key=lambda entry: entry[0].st_mtime_ns, reverse=True)
+        total = 0
+        for stat, path in files:
+            total += stat.st_size
+            if total > self._limit:
+                path.unlink(missing_ok=True)
+
+
+def _verify(data: State, key: PrefixKey) -> tuple[str, State]:
+    """Return what is wrong with the content of a file, and the state in it."""
+    nothing = np.empty(0, np.uint8)
+    start = len(_MAGIC) + _LENGTH.size
+    if data[:len(_MAGIC)].tobytes() != _MAGIC or len(data) < start:
+        return 'is no prefix file', nothing
+    length, = _LENGTH.unpack(data[len(_MAGIC):start].tobytes())
+    if length > min(_MAX_HEADER, len(data) - start):
+        return 'its header is damaged', nothing
+    try:
+        header = json.loads(data[start:start + length].tobytes())
+        facts, count = header['facts'], int(header['tokens'])
+        size, hashes = int(header['state_bytes']), (header['tokens_xxh3'], header['state_xxh3'])
+    except (ValueError, KeyError, TypeError):
+        return 'its header is damaged', nothing
+    if facts != dict(key.facts) or count != len(key.tokens):
+        return 'is of another model, engine or prompt', nothing
+    middle = start + length + 4 * count
+    tokens, state = data[start + length:middle], data[middle:]
+    if len(state) != size:
+        return f'has {len(state)} bytes of state where {size} are due', nothing
+    if tokens.tobytes() != key.token_bytes():
+        return 'is of other tokens', nothing
+    if hashes != (xxhash.xxh3_128_hexdigest(tokens.tobytes()), xxhash.xxh3_128_hexdigest(state)):
+        return 'its checksum is wrong', nothing
+    return '', state
+
+
+def fingerprint(path: str, blocks: int = 16, block_bytes: int = 1 << 16) -> dict[str, Any]:
+    """
+    Return what tells one model file from another, without reading all of it.
+
+    :returns: size, modification time, and a hash of the start and of blocks spread over the file
+    """
+    stat = os.stat(path)
+    digest = xxhash.xxh3_128()
+    with open(path, 'rb') as file:
+        digest.update(file.read(1 << 20))
+        for i in range(blocks):
+            file.seek(max(0, (stat.st_size - block_bytes) * i // max(1, blocks - 1)))
+            digest.update(file.read(block_bytes))
+    return {'bytes': stat.st_size, 'modified': stat.st_mtime_ns, 'sample_xxh3': digest.hexdigest()}

@@ -1,0 +1,149 @@
+# Copyright 2026 edge_llm_ros contributors
+#
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+
+"""The prefix on disk: it comes back exactly, and nothing damaged or foreign is ever accepted."""
+
+from pathlib import Path
+import random
+
+from edge_llm_ros.engine.local import LocalEngine
+from edge_llm_ros.engine.prefix_store import fingerprint, PrefixKey, PrefixStore
+from edge_llm_ros.flow.engine import EngineConfig, GenerateRequest
+import numpy as np
+import pytest
+
+TEXT = 'You control a robot that drives, grasps and speaks. ' * 20
+GRAMMAR = '%llguidance {}\nstart: %json {"type": "string", "maxLength": 40} <|im_end|>\n'
+
+
+def _engine(model: str, folder: Path, **fields: object) -> LocalEngine:
+    return LocalEngine(EngineConfig(model_path=model, context_tokens=1024, max_sessions=2,
+                                    prefix_folder=str(folder), **fields))
+
+
+def _warm(engine: LocalEngine, text: str = TEXT) -> bool:
+    """Warm up and say whether the prefix came from disk."""
+    *_, last = engine.warm_up(engine.tokenize(text, True))
+    engine.check_integrity()
+    return last.restored
+
+
+def _say(engine: LocalEngine) -> tuple[int, ...]:
+    tokens = engine.tokenize(TEXT, True)
+    tokens += engine.tokenize('<|im_start|>user\nSpeak.<|im_end|>\n', True)
+    end = list(engine.generate(GenerateRequest('r', 's', tokens, GRAMMAR, 64)))[-1]
+    assert end.cached >= len(engine.tokenize(TEXT, True)) - 1
+    return end.tokens
+
+
+def test_a_restart_evaluates_nothing_of_the_prefix_again(test_model: str, tmp_path: Path) -> None:
+    said = []
+    for restored in (False, True, True):
+        engine = _engine(test_model, tmp_path)
+        assert _warm(engine) is restored
+        said.append(_say(engine))
+        engine.close()
+    assert said[0] == said[1] == said[2]
+    assert len(list(tmp_path.iterdir())) == 1
+
+
+def test_another_prefix_or_model_is_evaluated(test_model: str, llama3_model: str,
+                                              tmp_path: Path) -> None:
+    for model, text, restored in ((test_model, TEXT, False), (test_model, TEXT + 'So.', False),
+                                  (llama3_model, TEXT, False), (test_model, TEXT, True)):
+        engine = _engine(model, tmp_path)
+        assert _warm(engine, text) is restored
+        engine.close()
+    assert len(list(tmp_path.iterdir())) == 3
+
+
+def test_damaged_files_are_never_accepted_nor_fatal(test_model: str, tmp_path: Path) -> None:
+    """Cut, flipped, emptied, grown, swapped: 200 of them against one live engine."""
+    engine = _engine(test_model, tmp_path)
+    assert not _warm(engine)
+    said = _say(engine)
+    file, = tmp_path.iterdir()
+    whole = file.read_bytes()
+    generator = random.Random(0)
+    for i in range(200):
+        data = bytearray(whole)
+        kind = i % 5
+        at = generator.randrange(len(data) if i % 2 else 2000)
+        if kind == 0:
+            del data[at:]
+        elif kind == 1:
+            data[at] ^= 1 << generator.randrange(8)
+        elif kind == 2:
+            data[at:at + 64] = bytes(64) if any(data[at:at + 64]) else b'x' * 64
+        elif kind == 3:
+            data += bytes(generator.randrange(1, 100))
+        else:
+            del data[at:at + generator.randrange(1, 100)]
+        file.write_bytes(data)
+        assert engine._store.load(engine_key(engine)) is None, (kind, at)
+    # And through the engine itself: it evaluates the prefix again, and writes a good file.
+    file.write_bytes(whole[:len(whole) // 2])
+    assert not _warm(engine)
+    assert _say(engine) == said and file.read_bytes()[:100] == whole[:100]
+    assert _warm(engine)
+    engine.close()
+
+
+def engine_key(engine: LocalEngine) -> PrefixKey:
+    facts = {**engine._model.facts(), 'model': fingerprint(engine.info().path)}
+    return PrefixKey(facts, engine.tokenize(TEXT, True))
+
+
+@pytest.mark.parametrize(
+    'name', ['engine', 'system', 'kv', 'rope', 'lora', 'no_rotation', 'model'])
+def test_every_fact_counts(tmp_path: Path, name: str) -> None:
+    facts = {'engine': '1', 'system': 'a', 'kv': ['f16', 'f16'], 'rope': 'm', 'lora': [],
+             'no_rotation': '', 'model': {'bytes': 1}}
+    store, state = PrefixStore(str(tmp_path), 1 << 20), np.arange(256, dtype=np.uint8)
+    store.save(PrefixKey(facts, (1, 2, 3)), state)
+    other = PrefixKey({**facts, name: 'other'}, (1, 2, 3))
+    assert store.load(other) is None
+    # Not even under the right name.
+    next(tmp_path.iterdir()).rename(tmp_path / other.name)
+    assert store.load(other) is None
+    store.save(PrefixKey(facts, (1, 2, 3)), state)
+    assert np.array_equal(store.load(PrefixKey(facts, (1, 2, 3))), state)
+
+
+def test_the_files_used_longest_ago_go_first(tmp_path: Path) -> None:
+    store, state = PrefixStore(str(tmp_path), 2500), np.zeros(1000, np.uint8)
+    keys = [PrefixKey({'n': n}, (n,)) for n in range(3)]
+    store.save(keys[0], state)
+    store.save(keys[1], state)
+    assert store.load(keys[0]) is not None
+    store.save(keys[2], state)
+    assert [store.load(key) is not None for key in keys] == [True, False, True]
+
+
+def test_a_folder_that_cannot_be_written_is_no_error(
+        tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    (tmp_path / 'file').write_text('')
+    PrefixStore(str(tmp_path / 'file'), 100).save(PrefixKey({}, (1,)), np.zeros(4, np.uint8))
+    assert 'cannot be saved' in caplog.text
+
+
+def test_a_fingerprint_tells_files_apart(tmp_path: Path) -> None:
+    path = tmp_path / 'm'
+    path.write_bytes(bytes(1 << 21))
+    first = fingerprint(str(path))
+    assert fingerprint(str(path)) == first
+    with path.open('r+b') as file:
+        file.seek(1 << 20)
+        file.write(b'x' * 200_000)
+    assert fingerprint(str(path))['sample_xxh3'] != first['sample_xxh3']
