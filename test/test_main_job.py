@@ -40,7 +40,8 @@ def test_every_demo_goal_is_reached(demo_model: str, domain: int, tmp_path: Path
     assert states[-1]['place'] == 'office' and states[-1]['gripper'] == 'open'
     assert [s['place'] for s in states[-1]['said']] == ['lab']
     # A goal's first step evaluates the goal's own words, and no more.
-    first = re.findall(r'first step: prefill (\d+) of (\d+) new tokens, (\d+) cached', result.stdout)
+    shown = r'first step: prefill (\d+) of (\d+) new tokens, (\d+) cached'
+    first = re.findall(shown, result.stdout)
     assert len(first) == len(GOALS)
     for prefill, new, cached in first:
         assert int(prefill) <= int(new) + 1 < 60 and int(cached) > 2000

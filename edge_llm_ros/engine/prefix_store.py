@@ -104,7 +104,7 @@ class PrefixStore:
         header = json.dumps({
             'facts': dict(key.facts), 'tokens': len(key.tokens), 'state_bytes': len(state),
             'tokens_xxh3': xxhash.xxh3_128_hexdigest(tokens),
-            'state_xxh3': xxhash.xxh3_128_hexdigest(state)}, sort_keys=True).encode()
+            'state_xxh3': xxhash.xxh3_128_hexdigest(state.data)}, sort_keys=True).encode()
         try:
             self._folder.mkdir(parents=True, exist_ok=True)
             with tempfile.NamedTemporaryFile(dir=self._folder, delete=False) as file:
@@ -155,7 +155,7 @@ def _verify(data: State, key: PrefixKey) -> tuple[str, State]:
         return f'has {len(state)} bytes of state where {size} are due', nothing
     if tokens.tobytes() != key.token_bytes():
         return 'is of other tokens', nothing
-    if hashes != (xxhash.xxh3_128_hexdigest(tokens.tobytes()), xxhash.xxh3_128_hexdigest(state)):
+    if hashes != (xxhash.xxh3_128_hexdigest(tokens.tobytes()), xxhash.xxh3_128_hexdigest(state.data)):
         return 'its checksum is wrong', nothing
     return '', state
 
