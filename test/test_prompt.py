@@ -14,6 +14,7 @@
 """Messages to tokens: data stays data, frames are the model's own, history only grows."""
 
 import json
+from pathlib import Path
 
 from edge_llm_ros.engine.local import LocalEngine
 from edge_llm_ros.flow.engine import EngineConfig
@@ -21,9 +22,14 @@ from edge_llm_ros.flow.errors import ConfigError
 from edge_llm_ros.flow.tool import ToolCall, ToolSchema
 from edge_llm_ros.prompt.call_text import free_text_tokens, without_frame
 from edge_llm_ros.prompt.chat_format import Example
+from edge_llm_ros.prompt.dynamic_text import dynamic_prefix
 from edge_llm_ros.prompt.formats import chat_format
 from edge_llm_ros.prompt.pieces import Data, Markup, PieceTokenizer
+from edge_llm_ros.prompt.prompt_file import PromptFile
 from edge_llm_ros.prompt.template_renderer import render
+from edge_llm_ros.tools.schema import tool_schema
+from edge_llm_ros.tools.tool_file import read_file
+from edge_llm_ros.tools.toolset import load_tools
 from gguf_rename import copy_with
 from hypothesis import given, HealthCheck, settings, strategies as st
 import pytest
@@ -239,3 +245,26 @@ def test_frame_and_free_text_are_told_apart() -> None:
     assert in_text == [False, False, False, False, True, True, False, False, False]
     assert without_frame('<tool_call>\n{"name"', frame) == '{"name"'
     assert without_frame('<tool_call>\n{"a": 1}\n</tool_c', frame) == '{"a": 1}'
+
+
+@pytest.mark.parametrize('text, what', [
+    ('Today is 2026-11-29.', 'a date'), ('今天是2026年11月', 'a date'),
+    ('It is 14:35 now.', 'a time of day'),
+    ('Robot 6f1c2a90-1d2e-4f3a-9b8c-0123456789ab', 'a UUID'),
+    ('started at 1795964582.96', 'a time stamp'),
+    ('session 3fa85f64571b', 'a random id'), ('Hello {{ user }}', 'a template'),
+    ('Carry at most 12 kg, at 0.3 m/s, to room 204.', ''),
+    ('Drive to the dock; ratio 3:2 is fine.', '')])
+def test_text_that_looks_dynamic_is_named(text: str, what: str) -> None:
+    warnings = dynamic_prefix('', [ToolSchema('go', text, {})], [])
+    assert [what in w and 'the description of go' in w
+            for w in warnings] == ([True] if what else [])
+
+
+def test_the_prompt_that_ships_looks_static() -> None:
+    config = Path(__file__).resolve().parent.parent / 'config'
+    prompt = read_file(str(config / 'prompt.yaml'), PromptFile)
+    loaded = load_tools([str(config / 'simulated_robot.yaml')])
+    schemas = [tool_schema(name, tool) for name, tool in loaded.tools.items()]
+    examples = [Example(e.instruction, ()) for e in prompt.examples]
+    assert dynamic_prefix(prompt.system, schemas, examples) == []

@@ -155,7 +155,7 @@ def _verify(data: State, key: PrefixKey) -> tuple[str, State]:
         return f'has {len(state)} bytes of state where {size} are due', nothing
     if tokens.tobytes() != key.token_bytes():
         return 'is of other tokens', nothing
-    if hashes != (xxhash.xxh3_128_hexdigest(tokens.tobytes()), xxhash.xxh3_128_hexdigest(state.data)):
+    if hashes != tuple(xxhash.xxh3_128_hexdigest(part.data) for part in (tokens, state)):
         return 'its checksum is wrong', nothing
     return '', state
 

@@ -25,6 +25,7 @@ from edge_llm_ros.agent.agent import Agent
 from edge_llm_ros.engine.local import LocalEngine
 from edge_llm_ros.flow.engine import EngineConfig, ModelInfo, Sampling
 from edge_llm_ros.flow.errors import ConfigError, EngineError
+from edge_llm_ros.prompt.dynamic_text import dynamic_prefix
 from edge_llm_ros.prompt.formats import chat_format
 from edge_llm_ros.prompt.local_model import GenerationLimits, LocalModel
 from edge_llm_ros.prompt.prompt_file import PromptFile
@@ -75,6 +76,9 @@ class Planner:
                 raise ConfigError('prompt_file: is empty. Give a prompt file.')
             self._prompt = read_file(self._prompt_path, PromptFile)
             self._examples = self._prompt.for_tools(self._prompt_path, self.toolset.schemas())
+            for warning in dynamic_prefix(
+                    self._prompt.system, self.toolset.schemas(), self._examples):
+                node.get_logger().warning(f'{self._prompt_path}: {warning}')
         except BaseException:
             self.close()
             raise
