@@ -33,7 +33,10 @@ def _run(module: str) -> int:
     except ImportError:
         print(_NOT_BUILT, file=sys.stderr)
         return 2
-    return int(importlib.import_module(f'edge_llm_ros.{module}').main() or 0)
+    try:
+        return int(importlib.import_module(f'edge_llm_ros.{module}').main() or 0)
+    except KeyboardInterrupt:
+        return 130
 
 
 def edge_llm() -> int:

@@ -15,6 +15,8 @@
 """How the planner ends, and races at the beginning and the end of goals."""
 
 import signal
+import subprocess
+import sys
 import time
 
 from action_msgs.srv import CancelGoal
@@ -24,6 +26,11 @@ import pytest
 from robot_bench import Bench, CANCELED, CONFIGURE, only
 
 OUTCOME = Plan.Result
+PLAN = [sys.executable, '-m', 'edge_llm_ros.cli.main', 'plan']
+
+
+def _plan(*arguments: str) -> subprocess.CompletedProcess:
+    return subprocess.run([*PLAN, *arguments], capture_output=True, text=True, timeout=90)
 
 
 @pytest.mark.parametrize('number', [signal.SIGINT, signal.SIGTERM])
@@ -116,3 +123,45 @@ def test_a_goal_that_cannot_fit_is_rejected_at_once(bench: Bench, test_model: st
     bench.planner(test_model, only('get_location'))
     assert bench.send('Look. ' + '</tool_call>' * 20000) is None
     assert 'the most that can fit' in bench.logs()
+
+
+def test_plan_says_at_once_that_a_configure_failed(bench: Bench, test_model: str) -> None:
+    bench.planner('/nowhere/model.gguf', only('get_location'), active=False, autostart=True)
+    start = time.monotonic()
+    result = _plan('--wait', '60', 'Look.')
+    assert result.returncode == 2 and time.monotonic() - start < 30
+    assert 'is unconfigured' in result.stderr and 'its log says why' in result.stderr
+    assert 'there is no file' in bench.logs()
+
+
+def test_plan_waits_for_a_planner_that_starts_by_itself(bench: Bench, test_model: str) -> None:
+    bench.robot()
+    bench.planner(test_model, only('get_location'), active=False, autostart=True)
+    result = _plan('--wait', '60', '--max-steps', '1', 'Look.')
+    assert result.returncode == 1 and 'MAX_STEPS' in result.stdout
+    assert 'get_location {}' in result.stdout
+
+
+@pytest.mark.parametrize('number', [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_ending_plan_stops_the_robot(bench: Bench, test_model: str, number: int) -> None:
+    bench.robot(speed=0.5)
+    bench.planner(test_model, only('move_to', place={'enum': ['office']}))
+    process = subprocess.Popen(PLAN + ['Go.'], stdout=subprocess.PIPE, text=True)
+    bench.until(lambda: bench.state()['distance'] > 0.2)
+    process.send_signal(number)
+    output, _ = process.communicate(timeout=15)
+    assert process.returncode == 1 and 'CANCELED' in output
+    state = bench.state()
+    bench.spin(0.5)
+    assert bench.state()['distance'] == state['distance'] < 3
+
+
+def test_a_service_of_another_type_is_named(bench: Bench, test_model: str) -> None:
+    bench.robot()
+    tools = only('pick_up')
+    tools['pick_up'].update(
+        service={'name': 'set_lights', 'type': 'std_srvs/srv/Trigger'}, timeout=1.0)
+    bench.planner(test_model, tools)
+    end = bench.plan('Pick it up.', max_steps=1)
+    assert "'set_lights' is of type std_srvs/srv/SetBool, not std_srvs/srv/Trigger" in (
+        end.result.steps[0].error)

@@ -17,6 +17,7 @@
 from __future__ import annotations
 
 import argparse
+import signal
 import sys
 
 from edge_llm_interfaces.action import Plan
@@ -33,11 +34,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument('instruction', help='what the robot should do, in plain language')
     parser.add_argument('--context', default='', help='live facts, as text or JSON')
     parser.add_argument('--session', default='', help='the conversation that goes on')
-    parser.add_argument('--allow',
-                        nargs='*',
-                        default=[],
-                        metavar='TOOL',
-                        help='tools that may be called')
+    parser.add_argument('--allow', action='append', default=[], metavar='TOOL',
+                        help='may be called, beside the built-in ones; can be repeated')
     parser.add_argument('--max-steps', type=int, default=0)
     parser.add_argument('--time-budget', type=float, default=0.0, metavar='SECONDS')
     parser.add_argument('--dry-run', action='store_true', help='acts are checked, not sent')
@@ -48,15 +46,18 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Send the goal; 0 if it was reached."""
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        # The robot must not go on because a terminal was closed.
+        signal.signal(number, signal.default_int_handler)
     # SIGINT must reach Python: rclpy's own handler would shut the context down before the cancel.
     rclpy.init(signal_handler_options=SignalHandlerOptions.NO)
     try:
-        client = PlanClient(rclpy.create_node('edge_llm_plan'), args.planner)
+        view = PlanView()
+        client = PlanClient(rclpy.create_node('edge_llm_plan'), args.planner, view.show_wait)
         goal = Plan.Goal(
             instruction=args.instruction, context=args.context, session_id=args.session,
             allowed_tools=args.allow, max_steps=args.max_steps,
             time_budget=duration(args.time_budget), dry_run=args.dry_run)
-        view = PlanView()
         end = client.plan(goal, view.on_feedback, args.wait)
         view.show_end(end)
         return 0 if end.succeeded else 1
@@ -64,6 +65,7 @@ def run(args: argparse.Namespace) -> int:
         print(f'edge_llm plan: {error}', file=sys.stderr)
         return 2
     except KeyboardInterrupt:
+        print('edge_llm plan: ended before a goal was accepted', file=sys.stderr)
         return 130
     finally:
         rclpy.try_shutdown()

@@ -25,7 +25,6 @@ from action_msgs.msg import GoalStatus
 from edge_llm_interfaces.action import Plan
 from edge_llm_ros.cli.calls import call
 from edge_llm_ros.flow.errors import EdgeLlmError
-from lifecycle_msgs.msg import State
 from lifecycle_msgs.srv import GetState
 import rclpy
 from rclpy.action import ActionClient
@@ -33,6 +32,8 @@ from rclpy.node import Node
 
 _ACCEPT_SECONDS = 10.0
 _CANCEL_SECONDS = 15.0
+_IDLE = ('unconfigured', 'inactive', 'finalized')
+_IDLE_SECONDS = 5.0  # a planner that starts by itself is not idle for longer
 
 
 @dataclass(frozen=True)
@@ -55,9 +56,12 @@ class PlanClient:
 
     :param node: a node that nobody else spins
     :param planner: name of the planner node
+    :param on_wait: takes a line for the person who waits, again and again
     """
 
-    def __init__(self, node: Node, planner: str = 'planner') -> None:
+    def __init__(self, node: Node, planner: str = 'planner',
+                 on_wait: Callable[[str], None] = lambda line: None) -> None:
+        self._on_wait = on_wait
         self._node = node
         self._planner = planner
         self._client = ActionClient(node, Plan, f'{planner}/plan')
@@ -67,26 +71,42 @@ class PlanClient:
         return bool(future.done())
 
     def _wait_until_active(self, deadline: float) -> None:
+        """
+        Wait for a planner that is starting; one that nobody starts is not waited for.
+
+        :raises EdgeLlmError: with the state that it is in
+        """
         if not self._client.wait_for_server(timeout_sec=deadline - time.monotonic()):
             raise EdgeLlmError(
-                f'there is no planner {self._planner!r}. Start one: '
-                f'ros2 launch edge_llm_ros planner.launch.py')
+                f'there is no planner {self._planner!r}. Start one: ros2 launch edge_llm_ros '
+                f'planner.launch.py, or the command planner with -p autostart:=true.')
+        idle_since = None
         while True:
-            left = max(1.0, deadline - time.monotonic())
-            try:
-                name = f'{self._planner}/get_state'
-                state = call(self._node, GetState, name, GetState.Request(), left).current_state
-            except EdgeLlmError:
-                # It does not answer while it configures.
-                raise EdgeLlmError(f'the planner {self._planner!r} is not active yet; '
-                                   f'--wait SECONDS waits longer.') from None
-            if state.id == State.PRIMARY_STATE_ACTIVE:
+            state = self._state()
+            if state == 'active':
                 return
-            if time.monotonic() >= deadline:
+            now = time.monotonic()
+            idle_since = (idle_since or now) if state in _IDLE else None
+            if idle_since is not None and now - idle_since > _IDLE_SECONDS:
                 raise EdgeLlmError(
-                    f'the planner {self._planner!r} is {state.label}, not active. Configure and '
-                    f'activate it: ros2 lifecycle set {self._planner} configure, then activate.')
-            time.sleep(0.2)
+                    f'the planner {self._planner!r} is {state}. If it was to start by itself, its '
+                    'log '
+                    f'says why it did not; else configure and activate it.')
+            if now >= deadline:
+                raise EdgeLlmError(f'the planner {self._planner!r} is still {state or "loading"}; '
+                                   f'--wait SECONDS waits longer.')
+            self._on_wait(f'waiting for the planner {self._planner!r}, which is '
+                          f'{state or "loading its model"}')
+            time.sleep(0.5)
+
+    def _state(self) -> str:
+        """Return the planner's lifecycle state; empty while it is busy with a transition."""
+        try:
+            answer = call(self._node, GetState, f'{self._planner}/get_state', GetState.Request(),
+                          2.0)
+        except EdgeLlmError:
+            return ''
+        return str(answer.current_state.label)
 
     def plan(self, goal: Any, on_feedback: Callable[[Any], None], wait: float = 10.0) -> PlanEnd:
         """

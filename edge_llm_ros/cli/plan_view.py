@@ -39,6 +39,8 @@ class PlanView:
     def __init__(self, out: TextIO = sys.stdout) -> None:
         self._out = out
         self._live = out.isatty()
+        self._shown: set[int] = set()
+        self._told_wait = ''
 
     def _write(self, text: str) -> None:
         end = '\x1b[K\n' if self._live else '\n'
@@ -56,15 +58,30 @@ class PlanView:
         elif feedback.event == Plan.Feedback.EVENT_PREFILL:
             self._show_live(f'{step.index + 1:2} reading …')
         elif feedback.event == Plan.Feedback.EVENT_CALL:
-            self._write(f'  {step.index + 1:2} {step.tool} {step.arguments}')
+            self._show_call(step)
         elif feedback.event == Plan.Feedback.EVENT_STEP_DONE and step.observation:
             times = (f'{seconds(step.inference_time):.2f} s model, '
                      f'{seconds(step.tool_time):.2f} s tool')
             self._write(f'     {_MARKS.get(step.status, "")}{step.observation}   [{times}]')
 
+    def _show_call(self, step: Any) -> None:
+        self._shown.add(step.index)
+        self._write(f'  {step.index + 1:2} {step.tool} {step.arguments}')
+
+    def show_wait(self, line: str) -> None:
+        """Show what is waited for, once."""
+        if line != self._told_wait:
+            self._told_wait = line
+            self._write(f'  {line} …')
+
     def show_end(self, end: PlanEnd) -> None:
         """Show outcome, reply and metrics."""
         result, metrics = end.result, end.result.metrics
+        for step in result.steps:
+            # The result may overtake the last feedback.
+            if step.tool and step.index not in self._shown:
+                self._show_call(step)
+        self._shown.clear()
         if result.steps:
             first = result.steps[0].metrics
             self._write(

@@ -38,7 +38,8 @@ logger = logging.getLogger(__name__)
 _ATTRIBUTE_CONTROL = 1 << 3
 _ATTRIBUTE_USER_DEFINED = 1 << 4
 _MAX_SEQUENCES = 256  # LLAMA_MAX_SEQ: a larger id aborts the process
-_ABORTED = 'failed to decode, ret = 2'
+_HARMLESS = 'control-looking token'
+_aborting: set[int] = set()  # contexts whose decode is being aborted
 _LOG_LEVELS = {2: logging.DEBUG, 3: logging.WARNING, 4: logging.ERROR}
 
 DECODE_OK, DECODE_NO_SLOT, DECODE_ABORTED = 0, 1, 2
@@ -52,8 +53,9 @@ _offloaded: deque[int] = deque(maxlen=1)
 def _on_log(level: int, text: bytes, _: Any) -> None:
     """Hand llama.cpp's log lines to logging; info lines become debug."""
     line = text.decode('utf-8', 'replace').rstrip()
-    if _ABORTED in line:
-        return  # by our own request
+    if _aborting or _HARMLESS in line:
+        # What llama.cpp says of an abort that we asked for reads like a crash.
+        level = 0
     found = _OFFLOADED.search(line)
     if found:
         _offloaded.append(int(found[1]))
@@ -290,6 +292,7 @@ class LlamaModel:
 
     def abort(self, on: bool) -> None:
         """Have a running decode on a CPU end at its next operation; off before the next one."""
+        (_aborting.add if on else _aborting.discard)(id(self))
         self._abort[0] = b'x' if on else b'\0'
 
     # Sequences
@@ -349,4 +352,5 @@ class LlamaModel:
             api.llama_free(self._context)
         if self._model:
             api.llama_model_free(self._model)
+        _aborting.discard(id(self))
         self._batch = self._context = self._model = None

@@ -74,7 +74,7 @@ class ActionCall:
         """Send the goal and wait for its result."""
         deadline = time.monotonic() + self._timeout
         not_ready = why_not_ready(self._client.server_is_ready, deadline, cancellation,
-                                  f'there is no action server {self._name!r} of this type')
+                                  lambda: f'there is no action server {self._name!r} of this type')
         if not_ready is not None:
             return not_ready
         goal_id = UUID(uuid=list(uuid.uuid4().bytes))

@@ -50,8 +50,16 @@ def interface(name: str, where: str) -> Any:
     """
     package, kind, type_name = name.split('/')
     try:
-        return getattr(importlib.import_module(f'{package}.{kind}'), type_name)
-    except (ImportError, AttributeError):
+        module = importlib.import_module(f'{package}.{kind}')
+    except ImportError:
+        module = None
+    if module is not None and not hasattr(module, type_name):
+        names = sorted(n for n in dir(module) if n[0].isupper())
+        raise ConfigError(
+            f'{where}: {package!r} has no {kind} {type_name!r}; it has {", ".join(names)}.')
+    if module is not None:
+        return getattr(module, type_name)
+    else:
         raise ConfigError(
             f'{where}: the interface {name!r} is not installed here. Install the package '
             f'{package!r} '
@@ -99,7 +107,8 @@ def fill(message: Any, fields: Mapping[str, Any]) -> None:
             target = getattr(target, parent)
         kind = _field_types(target).get(last) if hasattr(target, 'SLOT_TYPES') else None
         if kind is None:
-            raise Refused(f'there is no field {path!r}')
+            here = ', '.join(_field_types(target)) if hasattr(target, 'SLOT_TYPES') else 'none'
+            raise Refused(f'there is no field {path!r}; fields here: {here}')
         setattr(target, last, convert(value, kind, path))
 
 

@@ -30,7 +30,7 @@ from edge_llm_ros.flow.event import Finished
 from edge_llm_ros.flow.goal import Goal
 from edge_llm_ros.flow.metrics import Metrics
 from edge_llm_ros.flow.result import Outcome, Result
-from edge_llm_ros.flow.tool import FINISH
+from edge_llm_ros.flow.tool import COMPARE, FINISH, WAIT
 from edge_llm_ros.platform.memory import peak_memory_bytes
 from edge_llm_ros.ros.conversions import feedback_message, goal_of, result_message
 from rclpy.action import ActionServer, CancelResponse, GoalResponse
@@ -161,8 +161,10 @@ class PlanServer:
         parameters = self._node.parameters
         goal = goal_of(handle.request, parameters['max_steps'], parameters['time_budget'],
                        parameters['loop_limit'])
-        if goal.allowed_tools is not None and FINISH in self._tools:
-            goal = replace(goal, allowed_tools=goal.allowed_tools | {FINISH})
+        if goal.allowed_tools is not None:
+            # The built-in ones do nothing to the robot, and a goal cannot end without one.
+            builtins = {FINISH, WAIT, COMPARE} & set(self._tools)
+            goal = replace(goal, allowed_tools=goal.allowed_tools | builtins)
         accepted = _Accepted(handle, goal)
         with self._changed:
             self._reserved -= 1

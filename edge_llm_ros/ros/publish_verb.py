@@ -67,7 +67,7 @@ class Publish:
         deadline = time.monotonic() + self._timeout
         not_ready = why_not_ready(
             lambda: self._publisher.get_subscription_count() > 0, deadline, cancellation,
-            f'nobody listens on {self._verb.topic!r}; nothing was sent')
+            lambda: f'nobody listens on {self._verb.topic!r}; nothing was sent')
         if not_ready is not None:
             return not_ready
         if not self._verb.rate:

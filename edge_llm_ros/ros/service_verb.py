@@ -43,7 +43,7 @@ class ServiceCall:
         verb = tool.service
         assert verb is not None
         kind = interface(verb.type, f'{where}.service.type')
-        self._name = verb.name
+        self._name, self._type = verb.name, verb.type
         self._timeout = tool.timeout
         self._request = RequestMaker(tool, kind.Request, where)
         self._view = ResultView(tool, kind.Response, where)
@@ -59,7 +59,7 @@ class ServiceCall:
         """Call the service."""
         deadline = time.monotonic() + self._timeout
         not_ready = why_not_ready(self._client.service_is_ready, deadline, cancellation,
-                                  f'there is no service {self._name!r} of this type')
+                                  self._missing)
         if not_ready is not None:
             return not_ready
         future = self._client.call_async(message)
@@ -75,6 +75,16 @@ class ServiceCall:
             return failed(reason or f'{self._name} reports no success', result={
                 k: v for k, v in result.items() if k not in ('success', 'message')})
         return succeeded(result or {'success': True})
+
+    def _missing(self) -> str:
+        """Say that there is no such service, or that it is of another type."""
+        name = self._node.resolve_service_name(self._name)
+        # The graph lists the type of our own client too.
+        there = dict(self._node.get_service_names_and_types()).get(name, [])
+        others = [kind for kind in there if kind != self._type]
+        if others:
+            return f'the service {self._name!r} is of type {", ".join(others)}, not {self._type}'
+        return f'there is no service {self._name!r}'
 
     def destroy(self) -> None:
         """Give the client back."""

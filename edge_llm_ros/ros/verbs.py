@@ -97,13 +97,23 @@ class RequestMaker:
                 for fields in (argument.values or {}).values():
                     fill(message_class(), flat(fields))
             except (ValueError, Refused) as error:
-                raise ConfigError(f'{where}.arguments.{name}: {error}') from None
+                raise ConfigError(f'{where}.arguments.{name}: {error}{_hint(argument)}') from None
 
     def __call__(self, passage: Passage) -> Any:
         """Return the message; raises Refused if a value does not fit its field exactly."""
         message = self._class()
         fill(message, passage.fields)
         return message
+
+
+def _hint(argument: Argument) -> str:
+    """Return what a person may have meant by an argument that does not fit its field."""
+    if argument.values is not None:
+        return ''
+    default = '' if 'type' in argument.model_fields_set else ', as where no type is given'
+    return (
+        f'. The argument is of type {argument.type}{default}; "values" maps words to the values '
+        f'of other fields, as in values: {{open: {{data: true}}}}')
 
 
 def _samples(argument: Argument) -> list[Any]:
@@ -117,16 +127,16 @@ def _samples(argument: Argument) -> list[Any]:
 
 
 def why_not_ready(ready: Callable[[], bool], deadline: float, cancellation: Cancellation,
-                  missing: str) -> Observation | None:
+                  missing: Callable[[], str]) -> Observation | None:
     """
     Wait until a peer is there.
 
-    :param missing: what the model is told if it does not come in time
+    :param missing: says what the model is told if it does not come in time
     :returns: None once it is there, else what to tell
     """
     while not ready():
         if time.monotonic() >= deadline:
-            return failed(missing)
+            return failed(missing())
         if cancellation.wait(WAIT_SLICE):
             return failed('canceled before it was sent', Status.CANCELED)
     return None

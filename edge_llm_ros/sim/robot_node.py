@@ -262,7 +262,7 @@ class SimulatedRobot(Node):
         with self._lock:
             self._world.tick(min(now - self._last_tick, 1.0))
             world, place = self._world, self._world.place
-            battery, door, moving = world.battery, world.door_open, world.moving
+            battery, door, velocity = world.battery, world.door_open, float(world.velocity)
         self._last_tick = now
         stamp = self.get_clock().now().to_msg()
         message = BatteryState(percentage=battery / 100.0, present=True)
@@ -271,7 +271,8 @@ class SimulatedRobot(Node):
         odometry = Odometry()
         odometry.header.stamp, odometry.header.frame_id = stamp, 'map'
         odometry.pose.pose = self._pose()
-        odometry.twist.twist.linear.x = world.speed if moving else 0.0
+        odometry.child_frame_id = 'base_link'
+        odometry.twist.twist.linear.x = velocity
         self._odometry.publish(odometry)
         self._temperature.publish(Temperature(temperature=world.temperatures.get(place, 20.0)))
         if place != self._told_location:

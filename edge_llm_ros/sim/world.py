@@ -68,6 +68,7 @@ class World:
     target: tuple[float, float] | None = None
     distance: float = 0.0
     moving: bool = False
+    velocity: float = 0.0  # metres a second, as it was in the last tick
     said: list[dict[str, str]] = field(default_factory=list)
     path: list[str] = field(default_factory=list)
     objects: dict[str, str] = field(default_factory=dict)
@@ -126,6 +127,7 @@ class World:
         else:
             self._tick_velocity(seconds)
         moved = math.hypot(self.x - x, self.y - y)
+        self.velocity = moved / seconds
         self.moving = moved > 0 or self._velocity != (0.0, 0.0)
         self.distance += moved
         self.battery = max(0.0, self.battery - moved * _DRAIN_PER_METRE)

@@ -283,6 +283,12 @@ class ToolFile(_Strict):
         return tools
 
 
+_PLAIN_WORDS = {
+    'Field required': 'is missing',
+    'Extra inputs are not permitted': 'is not a key here',
+    'Input should be a valid dictionary': 'a mapping is needed, such as {data: true}',
+}
+
 FileModel = TypeVar('FileModel', bound=BaseModel)
 
 
@@ -298,5 +304,6 @@ def read_file(path: str, model: type[FileModel]) -> FileModel:
         lines = []
         for problem in error.errors()[:20]:
             where = '.'.join(str(part) for part in problem['loc']) or 'the file'
-            lines.append(f'{path}: {where}: {problem["msg"].removeprefix("Value error, ")}')
+            text = problem['msg'].removeprefix('Value error, ')
+            lines.append(f'{path}: {where}: {_PLAIN_WORDS.get(text, text)}')
         raise ConfigError('\n'.join(lines)) from None

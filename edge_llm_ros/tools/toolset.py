@@ -56,7 +56,9 @@ def succeeded(result: Mapping[str, Any]) -> Observation:
 def failed(reason: str, status: Status = Status.FAILED, result: Mapping[str, Any] | None = None
            ) -> Observation:
     """Return the observation of a call that did not work, with the reason for the model."""
-    return Observation(status, canonical_json({'error': reason, **(result or {})}), reason)
+    # A message that is the reason already is not told twice.
+    rest = {name: value for name, value in (result or {}).items() if value != reason}
+    return Observation(status, canonical_json({'error': reason, **rest}), reason)
 
 
 @dataclass(frozen=True)
