@@ -66,8 +66,11 @@ def test_a_signal_while_the_robot_moves_stops_it(bench: Bench, test_model: str, 
     assert bench.state()['distance'] == state['distance'] < 2 and not bench.state()['moving']
 
 
-@pytest.mark.parametrize('phase', ['load', 'warm-up'])
-def test_a_signal_in_configure_ends_it(bench: Bench, demo_model: str, phase: str) -> None:
+@pytest.mark.parametrize('phase, reason', [
+    ('request', ''), ('load', 'loading the model was given up'),
+    ('warm-up', 'the warm-up was canceled')])
+def test_a_signal_in_configure_ends_it(bench: Bench, demo_model: str, phase: str, reason: str
+                                       ) -> None:
     process = bench.planner(demo_model, only('get_location'), active=False, prompt={
         'version': 1, 'system': 'Look at the table and the shelf. ' * 200})
     client = bench.node.create_client(ChangeState, 'planner/change_state')
@@ -75,14 +78,10 @@ def test_a_signal_in_configure_ends_it(bench: Bench, demo_model: str, phase: str
     request = ChangeState.Request()
     request.transition.id = CONFIGURE
     client.call_async(request)
-    if phase == 'load':
-        bench.spin(0.8)
-        assert 'loaded in' not in bench.logs()
-    else:
-        bench.until(lambda: 'loaded in' in bench.logs(), 60)
+    marks = {'request': '', 'load': 'loading ', 'warm-up': 'loaded in'}
+    bench.until(lambda: marks[phase] in bench.logs(), 60)
     process.process.send_signal(signal.SIGINT)
     assert process.process.wait(5.0) == 0, process.log_text()
-    reason = 'loading the model was given up' if phase == 'load' else 'the warm-up was canceled'
     assert 'Traceback' not in process.log_text() and reason in process.log_text()
 
 

@@ -87,8 +87,10 @@ class Planner:
         """Load the model and evaluate the prefix; close() from another thread ends it."""
         get = self._parameters
         start = time.monotonic()
+        path = _path(get['model_path'])
+        self._log(f'loading {path}')
         engine = LocalEngine(EngineConfig(
-            model_path=_path(get['model_path']), prefix_folder=_path(get['prefix_folder']),
+            model_path=path, prefix_folder=_path(get['prefix_folder']),
             **{name: get[name] for name in _ENGINE_FIELDS}),
             keep_loading=lambda: not self._closing)
         self._engine = engine

@@ -72,6 +72,7 @@ class PlannerNode(LifecycleNodeMixin, Node):
         LifecycleNodeMixin.__init__(self, callback_group=MutuallyExclusiveCallbackGroup())
         self._planner: Planner | None = None
         self._configuring = threading.Lock()
+        self._ending = False
         self.parameters = PlannerParameters(self)
         self._group = ReentrantCallbackGroup()
         self._server = PlanServer(self, self._group)
@@ -110,6 +111,8 @@ class PlannerNode(LifecycleNodeMixin, Node):
 
     def _configure(self) -> None:
         with self._configuring:
+            if self._ending:
+                raise EdgeLlmError('the planner is shutting down.')
             planner = Planner(self, self._group, self.parameters, self.log)
             self._planner = planner
             try:
@@ -170,10 +173,15 @@ class PlannerNode(LifecycleNodeMixin, Node):
 
     def end(self) -> None:
         """Give up a running configure, end goals and free everything, while others still spin."""
-        if self._planner is not None:
-            self._planner.interrupt()
-        with self._configuring:
+        self._ending = True
+        while not self._configuring.acquire(timeout=0.05):
+            # A configure that has just begun may have no planner yet.
+            if self._planner is not None:
+                self._planner.interrupt()
+        try:
             self._transition('shutdown', self.free)
+        finally:
+            self._configuring.release()
 
 
 def _spin(node: PlannerNode, executor: MultiThreadedExecutor) -> None:
