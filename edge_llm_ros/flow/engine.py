@@ -164,7 +164,7 @@ class Stop(enum.IntEnum):
     CANCELED = 3
 
 
-SAMPLED, FORCED, DRAFTED = 'S', 'F', 'D'
+SAMPLED, FORCED = 'S', 'F'
 
 
 @dataclass(frozen=True)
@@ -173,7 +173,7 @@ class Completion:
     The end of a generation.
 
     :param tokens: all that was generated, frame included
-    :param origins: a letter for each token: sampled (S), forced (F), an accepted guess (D)
+    :param origins: a letter for each token: sampled (S) or forced (F)
     :param cached: message tokens found in the KV cache
     :param prefill: message tokens evaluated
     :param first_token: seconds to the first token chosen from logits; to the end where none was
