@@ -14,11 +14,14 @@
 
 """The prefix on disk: it comes back exactly, and nothing damaged or foreign is ever accepted."""
 
+import json
+import os
 from pathlib import Path
 import random
 
 from edge_llm_ros.engine.local import LocalEngine
-from edge_llm_ros.engine.prefix_store import fingerprint, PrefixKey, PrefixStore
+from edge_llm_ros.engine.model_fingerprint import ModelFingerprints, sample
+from edge_llm_ros.engine.prefix_store import PrefixKey, PrefixStore
 from edge_llm_ros.flow.engine import EngineConfig, GenerateRequest
 import numpy as np
 import pytest
@@ -55,7 +58,7 @@ def test_a_restart_evaluates_nothing_of_the_prefix_again(test_model: str, tmp_pa
         said.append(_say(engine))
         engine.close()
     assert said[0] == said[1] == said[2]
-    assert len(list(tmp_path.iterdir())) == 1
+    assert len(list(tmp_path.glob('*.prefix'))) == 1
 
 
 def test_another_prefix_or_model_is_evaluated(test_model: str, llama3_model: str,
@@ -65,7 +68,7 @@ def test_another_prefix_or_model_is_evaluated(test_model: str, llama3_model: str
         engine = _engine(model, tmp_path)
         assert _warm(engine, text) is restored
         engine.close()
-    assert len(list(tmp_path.iterdir())) == 3
+    assert len(list(tmp_path.glob('*.prefix'))) == 3
 
 
 def test_damaged_files_are_never_accepted_nor_fatal(test_model: str, tmp_path: Path) -> None:
@@ -73,7 +76,7 @@ def test_damaged_files_are_never_accepted_nor_fatal(test_model: str, tmp_path: P
     engine = _engine(test_model, tmp_path)
     assert not _warm(engine)
     said = _say(engine)
-    file, = tmp_path.iterdir()
+    file, = tmp_path.glob('*.prefix')
     whole = file.read_bytes()
     generator = random.Random(0)
     for i in range(200):
@@ -101,8 +104,7 @@ def test_damaged_files_are_never_accepted_nor_fatal(test_model: str, tmp_path: P
 
 
 def engine_key(engine: LocalEngine) -> PrefixKey:
-    facts = {**engine._model.facts(), 'model': fingerprint(engine.info().path)}
-    return PrefixKey(facts, engine.tokenize(TEXT, True))
+    return PrefixKey(engine._state_facts(), engine.tokenize(TEXT, True))
 
 
 @pytest.mark.parametrize(
@@ -141,9 +143,32 @@ def test_a_folder_that_cannot_be_written_is_no_error(
 def test_a_fingerprint_tells_files_apart(tmp_path: Path) -> None:
     path = tmp_path / 'm'
     path.write_bytes(bytes(1 << 21))
-    first = fingerprint(str(path))
-    assert fingerprint(str(path)) == first
+    first = sample(str(path))
+    assert sample(str(path)) == first
     with path.open('r+b') as file:
-        file.seek(1 << 20)
+        file.seek((1 << 21) - 300_000)
         file.write(b'x' * 200_000)
-    assert fingerprint(str(path))['sample_xxh3'] != first['sample_xxh3']
+    assert sample(str(path))['sample_xxh3'] != first['sample_xxh3']
+
+
+def test_a_file_is_read_in_full_once_and_known_by_its_content(tmp_path: Path) -> None:
+    model, folder = tmp_path / 'm', tmp_path / 'folder'
+    data = bytearray(1 << 24)
+    model.write_bytes(data)
+    first = ModelFingerprints(str(folder)).of(str(model))
+    # A copy, or one with a new time, is the same model.
+    model.write_bytes(data)
+    os.utime(model, ns=(1, 1))
+    assert ModelFingerprints(str(folder)).of(str(model)) == first
+    assert len(json.loads((folder / 'models.json').read_text())) == 2
+    # A byte that no sample covers is seen when the file is new.
+    data[(1 << 24) - 3 * (1 << 18)] = 1
+    model.write_bytes(data)
+    other = ModelFingerprints(str(folder)).of(str(model))
+    assert other['sample_xxh3'] == first['sample_xxh3'] and other['xxh3'] != first['xxh3']
+    # What is known already is believed, so that a start does not read gigabytes.
+    known = json.loads((folder / 'models.json').read_text())
+    (folder / 'models.json').write_text(json.dumps(dict.fromkeys(known, 'known')))
+    assert ModelFingerprints(str(folder)).of(str(model))['xxh3'] == 'known'
+    (folder / 'models.json').write_text('{')
+    assert ModelFingerprints(str(folder)).of(str(model)) == other

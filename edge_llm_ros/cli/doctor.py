@@ -22,7 +22,7 @@ from dataclasses import dataclass
 import importlib
 import os
 
-from edge_llm_ros.engine.llama import backend
+from edge_llm_ros.engine.llama.library import backend
 from edge_llm_ros.engine.local import LocalEngine
 from edge_llm_ros.flow.engine import BackendInfo, EngineConfig, ModelInfo
 from edge_llm_ros.flow.errors import EdgeLlmError

@@ -16,39 +16,32 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 import time
 
 from edge_llm_ros.engine.grammar import Matcher
-from edge_llm_ros.engine.kv_cache import KvCache
-from edge_llm_ros.engine.llama import DECODE_ABORTED, DECODE_NO_SLOT, DECODE_OK, LlamaModel
+from edge_llm_ros.engine.kv_cache import KvCache, Lease
+from edge_llm_ros.engine.llama.context import (
+    DECODE_ABORTED, DECODE_NO_SLOT, DECODE_OK, LlamaContext)
 from edge_llm_ros.engine.pace import Pace
 from edge_llm_ros.engine.sampler import Sampler
 from edge_llm_ros.flow.engine import (
-    Completion, FORCED, GenerateRequest, PrefillProgress, SAMPLED, Stop, TokensProgress)
+    Completion, FORCED, GenerateRequest, MemoryKind, PrefillProgress, SAMPLED, Stop,
+    TokensProgress)
 from edge_llm_ros.flow.errors import ContextFull, EngineError
 import numpy as np
-
-
-@dataclass(frozen=True)
-class Lease:
-    """A sequence held for one request, and how many of the request's tokens are in it."""
-
-    sequence: int
-    length: int
 
 
 class Evaluator:
     """
     Evaluates tokens at the end of a sequence, a chunk at a time, with the cache told of each.
 
-    :param model: the loaded model
+    :param context: of the loaded model
     :param cache: owner of sequences and cells
     :param pace: sizes of chunks
     """
 
-    def __init__(self, model: LlamaModel, cache: KvCache, pace: Pace) -> None:
-        self._model = model
+    def __init__(self, context: LlamaContext, cache: KvCache, pace: Pace) -> None:
+        self._context = context
         self._cache = cache
         self.pace = pace
 
@@ -56,28 +49,38 @@ class Evaluator:
         """
         Evaluate one chunk.
 
-        :returns: False if it was aborted; what was evaluated until then stays
+        :returns: False if it was aborted; what was evaluated until then stays, if it can
         :raises ContextFull: if there is no room, even after evicting what is idle
-        :raises EngineError: if llama_decode fails; the sequence is cut back to where it was
+        :raises EngineError: if llama_decode fails; the sequence is cut back to where it was, or
+            emptied where that cannot be
         """
         position = len(self._cache.tokens(sequence))
         self._cache.reserve(len(tokens))
         start = time.monotonic()
-        code = self._model.decode(sequence, position, tokens, logits)
-        if code == DECODE_NO_SLOT and self._cache.evict_one():
-            code = self._model.decode(sequence, position, tokens, logits)
+        code = self._context.decode(sequence, position, tokens, logits)
+        # Cells are counted before; only those of a window are llama.cpp's own business.
+        while code == DECODE_NO_SLOT and self._cache.evict():
+            code = self._context.decode(sequence, position, tokens, logits)
         if code == DECODE_OK:
             self._cache.extend(sequence, tokens)
             self.pace.measured(len(tokens), time.monotonic() - start)
             return True
-        if code == DECODE_ABORTED:
-            done = self._model.sequence_length(sequence) - position
-            self._cache.extend(sequence, tokens[:done])
-            return False
-        self._model.cut_sequence(sequence, position)
         if code == DECODE_NO_SLOT:
             raise ContextFull(f'llama.cpp found no room for {len(tokens)} tokens at {position}.')
+        self._take_back(sequence, position, tokens)
+        if code == DECODE_ABORTED:
+            return False
         raise EngineError(f'llama_decode failed with {code} at token {position}.')
+
+    def _take_back(self, sequence: int, position: int, tokens: list[int]) -> None:
+        """Bring cache and memory to agree after a decode that did not end."""
+        if self._context.kind in (MemoryKind.RECURRENT, MemoryKind.HYBRID):
+            # Its one state is half-way between two tokens.
+            self._context.cut_sequence(sequence, 0)
+            self._cache.cut(sequence, 0)
+        else:
+            done = self._context.sequence_length(sequence) - position
+            self._cache.extend(sequence, tokens[:done])
 
 
 class Generation:
@@ -95,13 +98,13 @@ class Generation:
     """
 
     def __init__(self, request: GenerateRequest, lease: Lease, deferred: frozenset[int],
-                 evaluator: Evaluator, model: LlamaModel, matcher: Matcher,
+                 evaluator: Evaluator, context: LlamaContext, matcher: Matcher,
                  sampler: Sampler) -> None:
         self._request = request
         self._lease = lease
         self._deferred = deferred
         self._evaluator = evaluator
-        self._model = model
+        self._context = context
         self._matcher = matcher
         self._sampler = sampler
         self._random = np.random.default_rng(request.sampling.seed)
@@ -146,7 +149,8 @@ class Generation:
             prefill=prefill,
             decode_calls=self._decode_calls,
             first_token=seconds if self._first_token is None else self._first_token,
-            seconds=seconds)
+            seconds=seconds,
+            lost=self._lease.lost)
 
     def step(self, canceled: bool) -> PrefillProgress | TokensProgress | Completion:
         """
@@ -177,7 +181,7 @@ class Generation:
 
     def _choose(self) -> None:
         token = self._sampler.choose(
-            self._model.logits(), self._matcher.mask(), self._request.sampling, self._random)
+            self._context.logits(), self._matcher.mask(), self._request.sampling, self._random)
         if self._first_token is None:
             self._first_token = time.monotonic() - self._start
         self._matcher.consume([token])

@@ -12,185 +12,253 @@
 # See the License for the specific language governing permissions and
 # limitations under the License.
 
-"""Who owns which sequence and which KV cell."""
+"""Which session has which sequence: finds, forks, pins, evicts and brings back."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field
-from typing import Protocol
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+import time
 
+from edge_llm_ros.engine.prefix_index import Ids
+from edge_llm_ros.engine.sequences import PREFIX, SequenceMemory, Sequences
+from edge_llm_ros.engine.spill import Spill, Spilled
+from edge_llm_ros.flow.engine import MemoryKind
 from edge_llm_ros.flow.errors import ContextFull
 import numpy as np
-import numpy.typing as npt
 
-PREFIX = 0  # the sequence of the pinned prefix
-
-Ids = npt.NDArray[np.int32]
-
-
-class SequenceMemory(Protocol):
-    """What the cache asks of the model's memory."""
-
-    def copy_sequence(self, source: int, target: int, length: int) -> None:
-        """Let ``target`` share the first ``length`` cells of ``source``."""
-
-    def cut_sequence(self, sequence: int, length: int) -> None:
-        """Drop all tokens of a sequence from ``length`` on."""
-
-
-@dataclass
-class _Sequence:
-    """
-    One sequence id.
-
-    :param tokens: what is evaluated, in order; int32 of shape (n,)
-    :param cells: the cell of each token; cells are named by us and mirror llama.cpp's in number
-    :param used: when it was last leased, by a counter
-    """
-
-    tokens: Ids = field(default_factory=lambda: np.empty(0, np.int32))
-    cells: Ids = field(default_factory=lambda: np.empty(0, np.int32))
-    session: str | None = None
-    used: int = 0
-    leased: bool = False
+_SMALLEST_CUT = 64  # cells that are freed at once at least, so that not every decode evicts
 
 
 @dataclass(frozen=True)
 class Match:
-    """Where the longest resident prefix of some tokens lies."""
+    """Where the longest resident prefix of some tokens lies, as far as it can be used."""
 
     sequence: int
     length: int
 
 
-def common_prefix(a: Ids, b: Ids) -> int:
-    """Return how many first elements of two arrays are equal."""
-    n = min(len(a), len(b))
-    different = np.flatnonzero(a[:n] != b[:n])
-    return int(different[0]) if len(different) else n
+@dataclass(frozen=True)
+class Lease:
+    """
+    A sequence held for one request.
+
+    :param length: how many of the request's tokens are in it
+    :param lost: why it is fewer than were there once; empty where it is not
+    """
+
+    sequence: int
+    length: int
+    lost: str = ''
+
+
+def sequences_for(kind: MemoryKind, sessions: int) -> int:
+    """
+    Return how many sequence ids a context needs.
+
+    Beside the prefix and the sessions: a spare one to read a part of a sequence through, or, where
+    memory cannot be cut, a snapshot for each session.
+    """
+    return 2 + sessions if kind is MemoryKind.FULL else 1 + 2 * sessions
 
 
 class KvCache:
     """
     The sequences of a context with unified cells, sharing prefixes without copies.
 
-    Sequence 0 is the pinned prefix. Each other one belongs to a session, and is evicted in order
-    of least recent use unless leased.
+    Sequence 0 is the pinned prefix. Each other one belongs to a session. Idle ones are evicted in
+    order of least recent use, from their end, so that what sessions share goes last. Where memory
+    cannot be cut, the state at the start of a session's turn is kept as a sequence of its own, so
+    a turn that is given up goes back to it.
 
     :param memory: the model's memory, which is told of every change
-    :param sequences: sequence ids, the prefix included
+    :param sequences: sequence ids; see sequences_for()
     :param cells: KV cells of the context
+    :param spill_bytes: host memory for evicted sessions; 0 for none
+    :param session_ttl: seconds after which an idle session is dropped; 0 for never
+    :param clock: in seconds
     """
 
-    def __init__(self, memory: SequenceMemory, sequences: int, cells: int) -> None:
+    def __init__(self, memory: SequenceMemory, sequences: int, cells: int, spill_bytes: int = 0,
+                 session_ttl: float = 0.0, clock: Callable[[], float] = time.monotonic) -> None:
         self._memory = memory
-        self._sequences = [_Sequence() for _ in range(sequences)]
-        self._owners = np.zeros(cells, np.int32)
-        self._clock = 0
+        full = memory.kind is MemoryKind.FULL
+        self._spare = sequences - 1 if full else None
+        self._sequences = Sequences(memory, sequences - full, cells)
+        self._spill = Spill(spill_bytes if full else 0)
+        self._ttl = session_ttl
+        self._clock = clock
+        self._turn = 0
+        self._pinned: set[str] = set()
+        self._evicted: set[str] = set()
+
+    @property
+    def sequences(self) -> int:
+        """Return the number of sequence ids, the spare one excluded."""
+        return len(self._sequences)
 
     @property
     def free_cells(self) -> int:
         """Return the cells that no sequence holds."""
-        return int(np.count_nonzero(self._owners == 0))
+        return self._sequences.free_cells
+
+    @property
+    def spilled_bytes(self) -> int:
+        """Return the host memory that evicted sessions take."""
+        return self._spill.bytes
 
     def tokens(self, sequence: int) -> Ids:
         """Return the evaluated tokens of a sequence."""
         return self._sequences[sequence].tokens
 
-    def match(self, session: str | None, tokens: Ids) -> Match:
+    def match(self, session: str | None, tokens: Ids, keep: int) -> Match:
         """
-        Find the longest resident prefix of some tokens; changes nothing.
+        Find the longest resident prefix of some tokens that can be used; changes nothing.
 
         The session's own sequence wins a tie, then the prefix.
+
+        :param keep: resident tokens to use at most
         """
-        best = Match(PREFIX, common_prefix(self._sequences[PREFIX].tokens, tokens))
-        for number, sequence in enumerate(self._sequences):
-            length = common_prefix(sequence.tokens, tokens)
-            own = session is not None and sequence.session == session
-            if length > best.length or (own and length == best.length):
-                best = Match(number, length)
+        best, rank = Match(PREFIX, 0), (0, 0)
+        for number, shared in self._sequences.index.candidates(tokens):
+            length = min(shared, keep)
+            if length < best.length:
+                break
+            own = 2 * (session is not None and self._is_own(number, session))
+            if ((length, own + (number == PREFIX)) > rank
+                    and self._memory.can_cut(number, length)):
+                best, rank = Match(number, length), (length, own + (number == PREFIX))
         return best
 
-    def lease(self, session: str, tokens: Sequence[int], keep: int) -> tuple[int, int]:
+    def lease(self, session: str, tokens: Sequence[int], keep: int) -> Lease:
         """
         Give a session a sequence that starts with as many resident tokens as possible.
 
         :param keep: resident tokens to use at most
-        :returns: sequence id, and how many of the tokens are in it
         :raises ContextFull: if every sequence is leased
         """
-        match = self.match(session, np.asarray(tokens, np.int32))
-        length = min(match.length, keep)
-        own = next((n for n, s in enumerate(self._sequences) if s.session == session), None)
+        self.expire()
+        ids = np.asarray(tokens, np.int32)
+        self._bring_back(session, ids, keep)
+        match = self.match(session, ids, keep)
+        lost = self._lost(session, ids, match)
+        own = self._own(session)
         if own is not None and own == match.sequence:
-            self.cut(own, length)
             number = own
+            self.cut(own, match.length)
         else:
             if own is not None:
-                self._drop(own)
-            number = self._fork_or_take(match.sequence, length)
+                self._sequences.drop(own)
+            number = self._fork_or_take(match.sequence, match.length)
         sequence = self._sequences[number]
-        self._clock += 1
-        sequence.session, sequence.used, sequence.leased = session, self._clock, True
-        return number, length
+        self._turn += 1
+        sequence.session, sequence.snapshot, sequence.leased = session, False, True
+        sequence.turn, sequence.time = self._turn, self._clock()
+        self._evicted.discard(session)
+        if self._memory.kind is not MemoryKind.FULL:
+            self._keep_snapshot(number, match.sequence)
+        return Lease(number, match.length, lost)
 
     def release(self, number: int) -> None:
         """End a lease; the sequence stays until its room is needed."""
         self._sequences[number].leased = False
+        self._sequences[number].time = self._clock()
+
+    def pin(self, session: str, pinned: bool) -> None:
+        """Say whether a goal of this session is running: what is pinned is never evicted."""
+        (self._pinned.add if pinned else self._pinned.discard)(session)
 
     def forget(self, session: str) -> None:
-        """Drop a session's sequence, if it has one."""
-        for number, sequence in enumerate(self._sequences):
+        """Drop a session's sequences, if it has any."""
+        self._evicted.discard(session)
+        self._pinned.discard(session)
+        for number, sequence in list(self._sequences.of_sessions()):
             if sequence.session == session and not sequence.leased:
-                self._drop(number)
+                self._sequences.drop(number)
 
     def reserve(self, count: int) -> None:
         """
-        Make sure that some cells are free, evicting what is not leased, least recent use first.
+        Make sure that some cells are free, evicting what is not in use.
 
         :raises ContextFull: if that does not free enough
         """
-        while self.free_cells < count:
-            if not self.evict_one():
+        while (missing := count - self.free_cells) > 0:
+            if not self.evict(missing):
                 raise ContextFull(
-                    f'{count} more tokens do not fit into {len(self._owners)} KV cells '
+                    f'{count} more tokens do not fit into {self._sequences.cells} KV cells '
                     f'({self.free_cells} free, nothing left to evict).')
 
-    def evict_one(self) -> bool:
-        """Drop the least recently used session that is not leased; False where there is none."""
-        idle = [(s.used, n) for n, s in enumerate(self._sequences)
-                if n != PREFIX and s.session is not None and not s.leased]
+    def evict(self, cells: int | None = None) -> bool:
+        """
+        Free cells of what was used longest ago and is neither leased nor pinned.
+
+        Snapshots go first: an idle session goes on without one.
+
+        :param cells: how many are needed; without, the whole sequence goes
+        :returns: False where there is nothing to evict
+        """
+        idle = [(not s.snapshot, s.turn, n) for n, s in self._sequences.of_sessions()
+                if not s.leased and (s.snapshot or s.session not in self._pinned)]
         if not idle:
             return False
-        self._drop(min(idle)[1])
+        number = min(idle)[-1]
+        sequence = self._sequences[number]
+        if not sequence.snapshot:
+            self._evicted.add(str(sequence.session))
+        length = self._spilled_or_cut(number, cells)
+        if length > self._sequences.shared(number):
+            self.cut(number, length)
+        else:
+            self._sequences.drop(number)
         return True
+
+    def expire(self) -> None:
+        """Drop sessions that were idle for longer than session_ttl."""
+        if self._ttl:
+            oldest = self._clock() - self._ttl
+            for number, sequence in list(self._sequences.of_sessions()):
+                if (not sequence.leased and sequence.session not in self._pinned
+                        and sequence.time < oldest):
+                    self._evicted.add(str(sequence.session))
+                    self._sequences.drop(number)
 
     def extend(self, number: int, tokens: Sequence[int]) -> None:
         """Record that tokens were evaluated at the end of a sequence."""
-        sequence = self._sequences[number]
-        cells = np.flatnonzero(self._owners == 0)[:len(tokens)].astype(np.int32)
-        assert len(cells) == len(tokens), 'more tokens were evaluated than there are cells'
-        self._owners[cells] += 1
-        sequence.cells = np.concatenate([sequence.cells, cells])
-        sequence.tokens = np.concatenate([sequence.tokens, np.asarray(tokens, np.int32)])
+        self._sequences.extend(number, tokens)
 
     def cut(self, number: int, length: int) -> None:
         """Drop the tokens of a sequence from ``length`` on."""
-        sequence = self._sequences[number]
-        if length < len(sequence.tokens):
-            self._memory.cut_sequence(number, length)
-            np.subtract.at(self._owners, sequence.cells[length:], 1)
-            sequence.cells, sequence.tokens = sequence.cells[:length], sequence.tokens[:length]
+        self._sequences.cut(number, length)
+
+    def fork(self, source: int, target: int, length: int) -> None:
+        """Let an unused sequence share the first cells of another; none is copied."""
+        self._sequences.fork(source, target, length)
 
     def clear(self) -> None:
-        """Drop everything, the prefix included."""
+        """Drop everything, the prefix and what was spilled included."""
         for number in range(len(self._sequences)):
-            self._drop(number)
+            self._sequences.drop(number)
+        self._spill.clear()
+        self._evicted.clear()
 
-    def _drop(self, number: int) -> None:
-        self.cut(number, 0)
-        self._sequences[number] = _Sequence()
+    def _is_own(self, number: int, session: str) -> bool:
+        sequence = self._sequences[number]
+        return sequence.session == session and not sequence.snapshot
+
+    def _own(self, session: str) -> int | None:
+        return next((n for n in range(1, len(self._sequences)) if self._is_own(n, session)), None)
+
+    def _lost(self, session: str, tokens: Ids, match: Match) -> str:
+        """Return why more is evaluated again than an ideal cache would; empty if it is not."""
+        if session in self._evicted:
+            return 'this session was evicted from the KV cache'
+        number, shared = next(self._sequences.index.candidates(tokens), (PREFIX, 0))
+        shared = min(shared, len(tokens) - 1)
+        if shared > match.length and not self._memory.can_cut(number, shared):
+            kind = self._memory.kind.name.lower()
+            return (f'the {kind} memory of this model cannot be cut back from '
+                    f'{len(self._sequences[number].tokens)} to {shared} tokens')
+        return ''
 
     def _fork_or_take(self, source: int, length: int) -> int:
         """Return a copy of a sequence's start, or itself where no id is left."""
@@ -206,35 +274,112 @@ class KvCache:
             return source
         finally:
             origin.leased = leased
-        self._fork(source, number, length)
+        self.fork(source, number, length)
         return number
 
     def _vacate(self) -> int:
         """Return an unused sequence id, evicting a session where there is none."""
         while True:
-            for number, sequence in enumerate(self._sequences):
-                if number != PREFIX and sequence.session is None and not sequence.leased:
+            for number in range(1, len(self._sequences)):
+                sequence = self._sequences[number]
+                if sequence.session is None and not sequence.leased:
                     return number
-            if not self.evict_one():
+            if not self.evict():
                 raise ContextFull('every session of the KV cache is in use; raise max_sessions.')
 
-    def _fork(self, source: int, target: int, length: int) -> None:
-        if length:
-            self._memory.copy_sequence(source, target, length)
-        origin = self._sequences[source]
-        self._sequences[target] = _Sequence(
-            tokens=origin.tokens[:length].copy(), cells=origin.cells[:length].copy())
-        np.add.at(self._owners, origin.cells[:length], 1)
+    def _keep_snapshot(self, number: int, source: int) -> None:
+        """Keep the start of a turn, unless it is kept already."""
+        sequence = self._sequences[number]
+        kept = self._sequences[source]
+        if source == PREFIX or kept.snapshot and kept.session == sequence.session:
+            return
+        for other, candidate in list(self._sequences.of_sessions()):
+            if candidate.snapshot and candidate.session == sequence.session:
+                self._sequences.drop(other)
+        try:
+            target = self._vacate()
+        except ContextFull:
+            return  # no id is left: a turn that is given up is evaluated again
+        self.fork(number, target, len(sequence.tokens))
+        snapshot = self._sequences[target]
+        snapshot.session, snapshot.snapshot = sequence.session, True
+        snapshot.turn, snapshot.time = sequence.turn, sequence.time
+
+    def _spilled_or_cut(self, number: int, cells: int | None) -> int:
+        """Return to what length a sequence is cut to free cells, after spilling it if it may."""
+        sequence = self._sequences[number]
+        if sequence.snapshot or self._memory.kind is not MemoryKind.FULL:
+            return 0
+        if self._spill_out(number) or cells is None:
+            return 0
+        private = self._sequences.private(number)
+        needed = max(cells, _SMALLEST_CUT)
+        return int(private[-needed]) if len(private) > needed else 0
+
+    def _spill_out(self, number: int) -> bool:
+        """Copy the private part of a sequence to host memory, if that has room for it."""
+        sequence, start = self._sequences[number], self._sequences.shared(number)
+        length = len(sequence.tokens)
+        if self._spare is None or start == length or not self._spill.make_room(1):
+            return False
+        self._memory.copy_sequence(number, self._spare, length, start)
+        try:
+            if not self._spill.make_room(self._memory.state_bytes(self._spare)):
+                return False
+            self._spill.put(
+                Spilled(sequence.tokens, start, self._memory.sequence_state(self._spare)))
+            return True
+        finally:
+            self._memory.cut_sequence(self._spare, 0)
+
+    def _bring_back(self, session: str, tokens: Ids, keep: int) -> None:
+        """Restore a spilled sequence where that saves evaluating tokens."""
+        name, shared = self._spill.match(tokens)
+        if min(shared, keep) <= self.match(session, tokens, keep).length:
+            return
+        start = self._spill.entry(name).start
+        spilled = self._spill.take(name)
+        length = len(spilled.tokens)
+        own = self._own(session)
+        if own is not None:
+            self._sequences.drop(own)
+        number = self._vacate()
+        self._sequences[number].leased = True
+        try:
+            self.reserve(length - start)
+        except ContextFull:
+            self._sequences.drop(number)
+            return
+        if self._memory.restore_sequence(number, spilled.state, length):
+            if start:
+                self._memory.copy_sequence(PREFIX, number, start)
+            self._sequences.restored(number, spilled.tokens, start)
+            self._sequences[number].session = session
+            self._evicted.discard(session)
+        self._sequences[number].leased = False
 
     def check_integrity(self) -> None:
         """
-        Account for every cell.
+        Account for every sequence id and every cell.
 
-        :raises AssertionError: if the owners of a cell are not the sequences that list it
+        :raises AssertionError: if something is counted wrongly or belongs to nobody
         """
-        owners = np.zeros_like(self._owners)
-        for sequence in self._sequences:
-            assert len(sequence.tokens) == len(sequence.cells)
-            assert len(np.unique(sequence.cells)) == len(sequence.cells)
-            np.add.at(owners, sequence.cells, 1)
-        assert np.array_equal(owners, self._owners), 'cells are counted wrongly'
+        self._sequences.check_integrity()
+        owners = [(h.session, h.snapshot) for _, h in self._sequences.of_sessions()]
+        assert len(set(owners)) == len(owners), 'two sequences of one session'
+        for number in range(1, len(self._sequences)):
+            holding = self._sequences[number]
+            assert holding.session is not None or not len(holding.tokens), 'nobody owns a sequence'
+
+
+class NoCache(KvCache):
+    """The baseline: every request evaluates all of its tokens, and nothing stays."""
+
+    def match(self, session: str | None, tokens: Ids, keep: int) -> Match:
+        """Find nothing."""
+        return Match(PREFIX, 0)
+
+    def release(self, number: int) -> None:
+        """End a lease and drop the sequence."""
+        super().release(number)
+        self._sequences.drop(number)

@@ -19,17 +19,21 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 import logging
 import threading
+from typing import Any
 
-from edge_llm_ros.engine.decode import Evaluator, Generation, Lease
+from edge_llm_ros.engine.decode import Evaluator, Generation
 from edge_llm_ros.engine.grammar import GrammarCompiler
-from edge_llm_ros.engine.kv_cache import KvCache, PREFIX
-from edge_llm_ros.engine.llama import LlamaModel
+from edge_llm_ros.engine.kv_cache import KvCache, NoCache, sequences_for
+from edge_llm_ros.engine.llama.context import LlamaContext
+from edge_llm_ros.engine.llama.model import LlamaModel
+from edge_llm_ros.engine.model_fingerprint import ModelFingerprints
 from edge_llm_ros.engine.pace import Pace
-from edge_llm_ros.engine.prefix_store import fingerprint, PrefixKey, PrefixStore
+from edge_llm_ros.engine.prefix_store import PrefixKey, PrefixStore
 from edge_llm_ros.engine.sampler import Sampler
+from edge_llm_ros.engine.sequences import PREFIX
 from edge_llm_ros.flow.engine import (
-    Completion, EngineConfig, GenerateRequest, ModelInfo, PrefillProgress, Stop, TokenKind,
-    TokensProgress)
+    Completion, EngineConfig, GenerateRequest, MemoryKind, ModelInfo, PrefillProgress, Stop,
+    TokenKind, TokensProgress)
 from edge_llm_ros.flow.errors import ContextFull, EngineError
 
 logger = logging.getLogger(__name__)
@@ -53,23 +57,37 @@ class LocalEngine:
                  keep_loading: Callable[[], bool] = lambda: True) -> None:
         self._model = LlamaModel(config, keep_loading)
         try:
-            self._set_up(config)
+            self._context = LlamaContext(
+                self._model, config, sequences_for(self._model.memory, config.max_sessions))
         except BaseException:
             self._model.close()
             raise
+        try:
+            self._set_up(config, self._context)
+        except BaseException:
+            self._free()
+            raise
 
-    def _set_up(self, config: EngineConfig) -> None:
-        self._info = self._model.info()
+    def _free(self) -> None:
+        self._context.close()
+        self._model.close()
+
+    def _set_up(self, config: EngineConfig, context: LlamaContext) -> None:
+        self._info = self._model.info(context.context_tokens, context.threads,
+                                      context.kv_bytes_per_token, context.kv_bytes)
         special = self._info.special_tokens
         end_ids = [token.id for token in special if token.kind is TokenKind.END]
-        self._sampler = Sampler(self._model.vocabulary, [token.id for token in special])
+        self._sampler = Sampler(self._info.vocabulary, [token.id for token in special])
         self._compiler = GrammarCompiler(
-            self._model.guidance_tokenizer(end_ids), self._model.vocabulary)
-        self._cache = KvCache(self._model, self._model.sequences, self._model.context_tokens)
-        self._store = PrefixStore(config.prefix_folder, config.prefix_bytes)
-        self._keeps_prefixes = bool(config.prefix_folder)
+            self._model.vocabulary.guidance_tokenizer(end_ids), self._info.vocabulary)
+        self._reuse = config.reuse
+        self._cache = (KvCache if config.reuse else NoCache)(
+            context, context.sequences, context.context_tokens, config.spill_bytes,
+            config.session_ttl)
+        folder = config.prefix_folder
+        self._store = PrefixStore(folder, config.prefix_bytes) if folder else None
         self._evaluator = Evaluator(
-            self._model, self._cache, Pace(config.chunk_seconds, config.batch_tokens))
+            context, self._cache, Pace(config.chunk_seconds, config.batch_tokens))
         # Generated tokens that a session's requests left unevaluated, by position.
         self._deferred: dict[str, dict[int, int]] = {}
         self._busy = threading.Lock()
@@ -78,6 +96,7 @@ class LocalEngine:
         self._cancel_lock = threading.Lock()
         self._canceled: set[str] = set()
         self._running: str | None = None
+        self._told: set[str] = set()
         self._closed = False
 
     def info(self) -> ModelInfo:
@@ -88,13 +107,13 @@ class LocalEngine:
         """Return the tokens of a text; role tokens are recognised only if ``special``."""
         with self._open:
             self._check_open()
-            return self._model.tokenize(text, special)
+            return self._model.vocabulary.tokenize(text, special)
 
     def detokenize(self, tokens: Sequence[int]) -> bytes:
         """Return the bytes of tokens, special ones as their text."""
         with self._open:
             self._check_open()
-            return self._model.detokenize(tokens)
+            return self._model.vocabulary.detokenize(tokens)
 
     def _check_open(self) -> None:
         if self._closed:
@@ -113,31 +132,56 @@ class LocalEngine:
             try:
                 self._cache.clear()
                 self._deferred.clear()
-                key = PrefixKey({**self._model.facts(), 'model': fingerprint(self._info.path)},
-                                tuple(tokens))
-                if self._keeps_prefixes and self._restore(key):
-                    yield PrefillProgress(len(tokens), len(tokens), restored=True)
-                    return
-                rest = list(tokens)
-                while rest:
-                    if self._is_canceled(_WARM_UP):
-                        raise EngineError('the warm-up was canceled.')
-                    chunk = rest[:min(_WARM_UP_CHUNK, self._model.batch_tokens)]
-                    if self._evaluator.evaluate(PREFIX, chunk, logits=False):
-                        del rest[:len(chunk)]
-                        yield PrefillProgress(len(tokens) - len(rest), len(tokens))
-                if self._keeps_prefixes:
-                    self._store.save(key, self._model.sequence_state(PREFIX))
+                if self._reuse:
+                    yield from self._pin_prefix(tuple(tokens))
             finally:
                 self._end(_WARM_UP)
 
-    def _restore(self, key: PrefixKey) -> bool:
+    def _pin_prefix(self, tokens: tuple[int, ...]) -> Iterator[PrefillProgress]:
+        store = self._store
+        key = PrefixKey(self._state_facts() if store else {}, tokens)
+        if store is not None and self._restore(store, key):
+            yield PrefillProgress(len(tokens), len(tokens), restored=True)
+            return
+        rest = list(tokens)
+        while rest:
+            if self._is_canceled(_WARM_UP):
+                raise EngineError('the warm-up was canceled.')
+            chunk = rest[:min(_WARM_UP_CHUNK, self._context.batch_tokens)]
+            if self._evaluator.evaluate(PREFIX, chunk, logits=False):
+                del rest[:len(chunk)]
+                yield PrefillProgress(len(tokens) - len(rest), len(tokens))
+        if store is not None:
+            store.save(key, self._context.sequence_state(PREFIX))
+        if self._context.kind is MemoryKind.WINDOW:
+            self._drop_cells_behind_the_window(tokens)
+
+    def _drop_cells_behind_the_window(self, tokens: tuple[int, ...]) -> None:
+        """
+        Free the prefix's cells that its sliding window has left.
+
+        Forks would share them, and llama.cpp never overwrites what is shared. A state holds the
+        window alone.
+        """
+        state = self._context.sequence_state(PREFIX)
+        self._cache.cut(PREFIX, 0)
+        self._cache.reserve(len(tokens))
+        if not self._context.restore_sequence(PREFIX, state, len(tokens)):
+            raise EngineError('llama.cpp does not take the state that it gave.')
+        self._cache.extend(PREFIX, tokens)
+
+    def _state_facts(self) -> dict[str, Any]:
+        """Return all that an evaluated state depends on beside its tokens."""
+        folder = str(self._store.folder) if self._store else ''
+        return {**self._context.facts(), 'model': ModelFingerprints(folder).of(self._info.path)}
+
+    def _restore(self, store: PrefixStore, key: PrefixKey) -> bool:
         """Load the prefix from disk; False where that cannot be done."""
-        state = self._store.load(key)
+        state = store.load(key)
         if state is None:
             return False
         self._cache.reserve(len(key.tokens))
-        if not self._model.restore_sequence(PREFIX, state, len(key.tokens)):
+        if not self._context.restore_sequence(PREFIX, state, len(key.tokens)):
             logger.warning('llama.cpp does not take the saved prefix; it is evaluated again')
             return False
         self._cache.extend(PREFIX, key.tokens)
@@ -155,21 +199,21 @@ class LocalEngine:
 
     def _generate(self, request: GenerateRequest
                   ) -> Iterator[PrefillProgress | TokensProgress | Completion]:
-        if len(request.tokens) + request.max_tokens > self._model.context_tokens:
+        if len(request.tokens) + request.max_tokens > self._info.context_tokens:
             raise ContextFull(
                 f'{len(request.tokens)} tokens and a call of up to {request.max_tokens} do not '
                 'fit into '
-                f'context_tokens = {self._model.context_tokens}.')
+                f'context_tokens = {self._info.context_tokens}.')
         matcher = self._compiler.matcher(request.grammar)
         # The last token is evaluated again where all are resident: its logits are not kept.
-        sequence, length = self._cache.lease(
-            request.session, request.tokens, keep=len(request.tokens) - 1)
+        lease = self._cache.lease(request.session, request.tokens, keep=len(request.tokens) - 1)
+        self._tell_lost(lease.lost)
         try:
             deferred = self._deferred.setdefault(request.session, {})
             positions = frozenset(
                 p for p, token in deferred.items() if request.tokens[p:p + 1] == (token,))
-            generation = Generation(request, Lease(sequence, length), positions, self._evaluator,
-                                    self._model, matcher, self._sampler)
+            generation = Generation(request, lease, positions, self._evaluator, self._context,
+                                    matcher, self._sampler)
             while True:
                 event = generation.step(self._is_canceled(request.id))
                 if isinstance(event, Completion) and event.stop is Stop.COMPLETE:
@@ -178,22 +222,29 @@ class LocalEngine:
                 if isinstance(event, Completion):
                     return
         finally:
-            evaluated = len(self._cache.tokens(sequence))
+            evaluated = len(self._cache.tokens(lease.sequence))
             for position in [p for p in self._deferred[request.session] if p < evaluated]:
                 del self._deferred[request.session][position]
-            self._cache.release(sequence)
+            self._cache.release(lease.sequence)
+
+    def _tell_lost(self, reason: str) -> None:
+        """Log a reason once; the others are in the metrics."""
+        kind = reason.split(' from ')[0]
+        if kind and kind not in self._told:
+            self._told.add(kind)
+            logger.warning('tokens are evaluated again: %s', reason)
 
     def _begin(self, request_id: str) -> None:
         self._check_open()
         with self._cancel_lock:
             self._running = request_id
-            self._model.abort(request_id in self._canceled)
+            self._context.abort(request_id in self._canceled)
 
     def _end(self, request_id: str) -> None:
         with self._cancel_lock:
             self._running = None
             self._canceled.discard(request_id)
-            self._model.abort(False)
+            self._context.abort(False)
 
     def _is_canceled(self, request_id: str) -> bool:
         with self._cancel_lock:
@@ -204,7 +255,12 @@ class LocalEngine:
         with self._cancel_lock:
             self._canceled.add(request_id)
             if self._running == request_id:
-                self._model.abort(True)
+                self._context.abort(True)
+
+    def pin(self, session: str, pinned: bool) -> None:
+        """Say whether a goal of this session is running; waits for a running request."""
+        with self._busy:
+            self._cache.pin(session, pinned)
 
     def release(self, session: str) -> None:
         """Forget a session; waits for a running request."""
@@ -215,8 +271,8 @@ class LocalEngine:
     def check_integrity(self) -> None:
         """Account for every sequence and cell; raises AssertionError."""
         self._cache.check_integrity()
-        for number in range(self._model.sequences):
-            assert self._model.sequence_length(number) == len(self._cache.tokens(number))
+        for number in range(self._cache.sequences):
+            assert self._context.sequence_length(number) == len(self._cache.tokens(number))
 
     def close(self) -> None:
         """Free the model and its memory, after ending a running request."""
@@ -228,4 +284,4 @@ class LocalEngine:
             if not self._closed:
                 self._closed = True
                 self._cache.clear()
-                self._model.close()
+                self._free()

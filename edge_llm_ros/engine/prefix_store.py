@@ -78,12 +78,12 @@ class PrefixStore:
     """
 
     def __init__(self, folder: str, limit_bytes: int) -> None:
-        self._folder = Path(folder)
+        self.folder = Path(folder)
         self._limit = limit_bytes
 
     def load(self, key: PrefixKey) -> State | None:
         """Return the state of a prefix; None, logged, where there is no good one."""
-        path = self._folder / key.name
+        path = self.folder / key.name
         try:
             data = np.fromfile(path, np.uint8)
             os.utime(path)
@@ -106,24 +106,24 @@ class PrefixStore:
             'tokens_xxh3': xxhash.xxh3_128_hexdigest(tokens),
             'state_xxh3': xxhash.xxh3_128_hexdigest(state.data)}, sort_keys=True).encode()
         try:
-            self._folder.mkdir(parents=True, exist_ok=True)
-            with tempfile.NamedTemporaryFile(dir=self._folder, delete=False) as file:
+            self.folder.mkdir(parents=True, exist_ok=True)
+            with tempfile.NamedTemporaryFile(dir=self.folder, delete=False) as file:
                 try:
                     file.write(_MAGIC + _LENGTH.pack(len(header)) + header + tokens)
                     file.write(state.data)
                     file.flush()
                     os.fsync(file.fileno())
-                    os.replace(file.name, self._folder / key.name)
+                    os.replace(file.name, self.folder / key.name)
                 except BaseException:
                     os.unlink(file.name)
                     raise
             self._remove_old()
         except OSError as error:
-            logger.warning('the prefix cannot be saved in %s: %s', self._folder, error)
+            logger.warning('the prefix cannot be saved in %s: %s', self.folder, error)
 
     def _remove_old(self) -> None:
         """Remove the files used longest ago until the rest is within the limit."""
-        files = [(path.stat(), path) for path in self._folder.glob(f'*{_SUFFIX}')]
+        files = [(path.stat(), path) for path in self.folder.glob(f'*{_SUFFIX}')]
         files.sort(key=lambda entry: entry[0].st_mtime_ns, reverse=True)
         total = 0
         for stat, path in files:
@@ -158,19 +158,3 @@ def _verify(data: State, key: PrefixKey) -> tuple[str, State]:
     if hashes != tuple(xxhash.xxh3_128_hexdigest(part.data) for part in (tokens, state)):
         return 'its checksum is wrong', nothing
     return '', state
-
-
-def fingerprint(path: str, blocks: int = 16, block_bytes: int = 1 << 16) -> dict[str, Any]:
-    """
-    Return what tells one model file from another, without reading all of it.
-
-    :returns: size, modification time, and a hash of the start and of blocks spread over the file
-    """
-    stat = os.stat(path)
-    digest = xxhash.xxh3_128()
-    with open(path, 'rb') as file:
-        digest.update(file.read(1 << 20))
-        for i in range(blocks):
-            file.seek(max(0, (stat.st_size - block_bytes) * i // max(1, blocks - 1)))
-            digest.update(file.read(block_bytes))
-    return {'bytes': stat.st_size, 'modified': stat.st_mtime_ns, 'sample_xxh3': digest.hexdigest()}

@@ -40,6 +40,15 @@ class EngineConfig:
     :param threads: for decode; 0 leaves cores to the robot by itself
     :param batch_threads: for prefill; 0 for the same as threads
     :param gpu_layers: layers put on the GPU; -1 for all
+    :param cache_type_k: of the keys in the KV cache: f16, q8_0 or q4_0
+    :param cache_type_v: of the values; the same
+    :param flash_attention: auto, on or off
+    :param swa_full: whether a model with a sliding window keeps all of its cells
+    :param rope_freq_base: 0 for that of the model
+    :param rope_freq_scale: 0 for that of the model
+    :param session_ttl: seconds after which the cells of an idle session are freed; 0 for never
+    :param spill_bytes: host memory for evicted sessions; 0 for none
+    :param reuse: False evaluates everything at every request: the baseline of benchmarks
     :param prefix_folder: keeps evaluated prefixes across restarts; empty for none
     :param prefix_bytes: of that folder at most
     """
@@ -52,8 +61,31 @@ class EngineConfig:
     threads: int = 0
     batch_threads: int = 0
     gpu_layers: int = -1
+    cache_type_k: str = 'f16'
+    cache_type_v: str = 'f16'
+    flash_attention: str = 'auto'
+    swa_full: bool = True
+    rope_freq_base: float = 0.0
+    rope_freq_scale: float = 0.0
+    session_ttl: float = 0.0
+    spill_bytes: int = 0
+    reuse: bool = True
     prefix_folder: str = ''
     prefix_bytes: int = 2 << 30
+
+
+class MemoryKind(enum.IntEnum):
+    """
+    How a model's memory can be cut back.
+
+    FULL anywhere; WINDOW as long as the window before the cut is still there; the others only to
+    where a snapshot was kept.
+    """
+
+    FULL = 1
+    WINDOW = 2
+    RECURRENT = 3
+    HYBRID = 4
 
 
 class TokenKind(enum.IntEnum):
@@ -75,7 +107,13 @@ class SpecialToken:
 
 @dataclass(frozen=True)
 class ModelInfo:
-    """What a loaded model says of itself."""
+    """
+    What a loaded model says of itself, and what its context is.
+
+    :param kv_bytes_per_token: what a token takes in the KV cache, from the model's shape
+    :param kv_bytes: of all KV cells and states, as llama.cpp allocated them
+    :param window: tokens of the sliding window; 0 where there is none
+    """
 
     path: str
     name: str
@@ -93,6 +131,9 @@ class ModelInfo:
     layers: int = 0
     gpu_layers: int = 0
     kv_bytes_per_token: int = 0
+    kv_bytes: int = 0
+    memory: MemoryKind = MemoryKind.FULL
+    window: int = 0
     threads: int = 1
 
 
@@ -176,6 +217,7 @@ class Completion:
     :param origins: a letter for each token: sampled (S) or forced (F)
     :param cached: message tokens found in the KV cache
     :param prefill: message tokens evaluated
+    :param lost: why more was evaluated than an ideal cache would; empty where it was not
     :param first_token: seconds to the first token chosen from logits; to the end where none was
     :param seconds: from the request to the last token
     """
@@ -188,6 +230,7 @@ class Completion:
     decode_calls: int
     first_token: float
     seconds: float
+    lost: str = ''
 
 
 class Tokenizer(Protocol):
@@ -235,6 +278,9 @@ class Engine(Tokenizer, Protocol):
 
     def cancel(self, request_id: str) -> None:
         """End a request within one chunk or token; an id that is not running is remembered."""
+
+    def pin(self, session: str, pinned: bool) -> None:
+        """Say whether a goal of this session is running: what is pinned is never evicted."""
 
     def release(self, session: str) -> None:
         """Forget a session."""
