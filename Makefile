@@ -1,11 +1,11 @@
-# make demo | test | lint | setup | models     DISTRO=kilted|jazzy   MODEL=file.gguf   PYTHON=python3
+# make demo | test | soak | lint | setup | models     DISTRO=kilted|jazzy   MODEL=file.gguf   PYTHON=python3
 PYTHON ?= python3
 DISTRO ?= kilted
 export DISTRO
 RUN = scripts/run
 PYTEST_ARGS ?=
 
-.PHONY: demo test lint setup models clean
+.PHONY: demo test soak lint setup models clean
 
 demo: setup
 	@model="$(MODEL)"; [ -n "$$model" ] || model=$$($(RUN) python scripts/models.py demo) || exit 1; \
@@ -13,7 +13,10 @@ demo: setup
 
 test: setup
 	@$(RUN) python scripts/models.py test > /dev/null && $(RUN) python scripts/models.py demo > /dev/null
-	@$(RUN) python -m pytest test $(PYTEST_ARGS)
+	@$(RUN) python -m pytest test -m "not soak" $(PYTEST_ARGS)
+
+soak: models
+	@$(RUN) python -m pytest test -m soak $(PYTEST_ARGS)
 
 lint: setup
 	@$(RUN) python -m pytest test -m lint $(PYTEST_ARGS)

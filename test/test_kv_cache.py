@@ -217,8 +217,10 @@ class IndexMachine(RuleBasedStateMachine):
     def put(self, owner: int, like: int, more: list[int], at: int) -> None:
         if self.index is None:
             return
-        if owner not in self.runs:
-            self.runs[owner] = self.runs.get(like, [])[:at]
+        if owner not in self.runs and self.runs.get(like, [])[:at]:
+            self.runs[owner] = self.runs[like][:at]
+            self.index.fork(like, owner, len(self.runs[owner]))
+        self.runs.setdefault(owner, [])
         self.runs[owner] = (self.runs[owner] + more)[:200]
         self.index.put(owner, np.asarray(self.runs[owner], np.int32))
 

@@ -152,7 +152,7 @@ class _Run:
                     steps=1, tokens=event.counts, first_token=event.first_token,
                     worst_first_token=event.first_token, first_call=event.seconds,
                     decode=event.seconds - event.first_token, inference=event.seconds,
-                    wall=event.seconds)
+                    wall=event.seconds, reuse_lost=event.lost)
                 return replace(step,
                                tool=event.call.name,
                                arguments=canonical_json(dict(event.call.arguments)),

@@ -20,13 +20,14 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 import time
 
-from edge_llm_ros.engine.prefix_index import Ids
+from edge_llm_ros.engine.prefix_index import common_prefix, Ids
 from edge_llm_ros.engine.sequences import PREFIX, SequenceMemory, Sequences
 from edge_llm_ros.engine.spill import Spill, Spilled
 from edge_llm_ros.flow.engine import MemoryKind
 from edge_llm_ros.flow.errors import ContextFull
 import numpy as np
 
+_EVICTIONS_KEPT = 256
 _SMALLEST_CUT = 64  # cells that are freed at once at least, so that not every decode evicts
 
 
@@ -90,7 +91,7 @@ class KvCache:
         self._clock = clock
         self._turn = 0
         self._pinned: set[str] = set()
-        self._evicted: set[str] = set()
+        self._evicted: dict[str, Ids] = {}  # what sessions had when they were evicted
 
     @property
     def sequences(self) -> int:
@@ -154,7 +155,7 @@ class KvCache:
         self._turn += 1
         sequence.session, sequence.snapshot, sequence.leased = session, False, True
         sequence.turn, sequence.time = self._turn, self._clock()
-        self._evicted.discard(session)
+        self._evicted.pop(session, None)
         if self._memory.kind is not MemoryKind.FULL:
             self._keep_snapshot(number, match.sequence)
         return Lease(number, match.length, lost)
@@ -167,10 +168,13 @@ class KvCache:
     def pin(self, session: str, pinned: bool) -> None:
         """Say whether a goal of this session is running: what is pinned is never evicted."""
         (self._pinned.add if pinned else self._pinned.discard)(session)
+        for _, sequence in self._sequences.of_sessions():
+            if sequence.session == session:
+                sequence.time = self._clock()  # idle only from now on
 
     def forget(self, session: str) -> None:
         """Drop a session's sequences, if it has any."""
-        self._evicted.discard(session)
+        self._evicted.pop(session, None)
         self._pinned.discard(session)
         for number, sequence in list(self._sequences.of_sessions()):
             if sequence.session == session and not sequence.leased:
@@ -204,7 +208,7 @@ class KvCache:
         number = min(idle)[-1]
         sequence = self._sequences[number]
         if not sequence.snapshot:
-            self._evicted.add(str(sequence.session))
+            self._note_eviction(str(sequence.session), sequence.tokens)
         length = self._spilled_or_cut(number, cells)
         if length > self._sequences.shared(number):
             self.cut(number, length)
@@ -219,7 +223,7 @@ class KvCache:
             for number, sequence in list(self._sequences.of_sessions()):
                 if (not sequence.leased and sequence.session not in self._pinned
                         and sequence.time < oldest):
-                    self._evicted.add(str(sequence.session))
+                    self._note_eviction(str(sequence.session), sequence.tokens)
                     self._sequences.drop(number)
 
     def extend(self, number: int, tokens: Sequence[int]) -> None:
@@ -233,6 +237,10 @@ class KvCache:
     def fork(self, source: int, target: int, length: int) -> None:
         """Let an unused sequence share the first cells of another; none is copied."""
         self._sequences.fork(source, target, length)
+
+    def drop(self, number: int) -> None:
+        """Empty a sequence; its id is free."""
+        self._sequences.drop(number)
 
     def clear(self) -> None:
         """Drop everything, the prefix and what was spilled included."""
@@ -248,9 +256,16 @@ class KvCache:
     def _own(self, session: str) -> int | None:
         return next((n for n in range(1, len(self._sequences)) if self._is_own(n, session)), None)
 
+    def _note_eviction(self, session: str, tokens: Ids) -> None:
+        if len(self._evicted.get(session, ())) < len(tokens):
+            self._evicted[session] = tokens
+        while len(self._evicted) > _EVICTIONS_KEPT:
+            del self._evicted[next(iter(self._evicted))]
+
     def _lost(self, session: str, tokens: Ids, match: Match) -> str:
         """Return why more is evaluated again than an ideal cache would; empty if it is not."""
-        if session in self._evicted:
+        had = self._evicted.get(session)
+        if had is not None and common_prefix(had, tokens) > match.length:
             return 'this session was evicted from the KV cache'
         number, shared = next(self._sequences.index.candidates(tokens), (PREFIX, 0))
         shared = min(shared, len(tokens) - 1)
@@ -355,7 +370,7 @@ class KvCache:
                 self._memory.copy_sequence(PREFIX, number, start)
             self._sequences.restored(number, spilled.tokens, start)
             self._sequences[number].session = session
-            self._evicted.discard(session)
+            self._evicted.pop(session, None)
         self._sequences[number].leased = False
 
     def check_integrity(self) -> None:

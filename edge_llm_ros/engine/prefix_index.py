@@ -79,6 +79,14 @@ class PrefixIndex:
             self._holders.setdefault((len(run.hashes), value), set()).add(owner)
             run.hashes.append(value)
 
+    def fork(self, source: int, owner: int, length: int) -> None:
+        """Say that an owner that held nothing holds the start of what another holds."""
+        origin = self._runs[source]
+        hashes = origin.hashes[:length // BLOCK]
+        self._runs[owner] = _Run(origin.tokens[:length], hashes)
+        for depth, value in enumerate(hashes):
+            self._holders[depth, value].add(owner)
+
     def remove(self, owner: int) -> None:
         """Forget an owner."""
         run = self._runs.pop(owner, None)

@@ -141,12 +141,13 @@ class Sequences:
 
     def fork(self, source: int, target: int, length: int) -> None:
         """Let an unused sequence share the first cells of another; none is copied."""
+        origin = self[source]
+        tokens, cells = origin.tokens[:length], origin.cells[:length]
+        self._holdings[target] = Holding(tokens, cells)
         if length:
             self._memory.copy_sequence(source, target, length)
-        origin = self[source]
-        self._owners[origin.cells[:length]] += 1
-        self._holdings[target] = Holding()
-        self._set(target, origin.tokens[:length], origin.cells[:length])
+            self._owners[cells] += 1
+            self.index.fork(source, target, length)
 
     def drop(self, number: int) -> None:
         """Empty a sequence; its id is free."""

@@ -27,6 +27,9 @@ import enum
 from typing import Protocol
 
 
+CACHE_TYPES = ('f16', 'q8_0', 'q4_0')  # of KV cells, where keys and values are of one type
+
+
 @dataclass(frozen=True)
 class EngineConfig:
     """

@@ -79,6 +79,7 @@ class Metrics:
     :param worst_first_token: the same of the slowest step
     :param first_call: the same until the call is parsed (first step)
     :param decode: time after the first token until the call is parsed, all steps
+    :param reuse_lost: why message tokens were evaluated again; empty where they were not
     :param peak_memory_bytes: of the process that hosts the model; 0 where unknown
     :param energy_joule: NaN where the board cannot measure it
     """
@@ -92,6 +93,7 @@ class Metrics:
     inference: float = 0.0
     tool: float = 0.0
     wall: float = 0.0
+    reuse_lost: str = ''
     peak_memory_bytes: int = 0
     energy_joule: float = math.nan
 
@@ -113,4 +115,5 @@ class Metrics:
             first_call=step.first_call if first else self.first_call,
             decode=self.decode + step.decode,
             inference=self.inference + step.inference,
-            tool=self.tool + step.tool)
+            tool=self.tool + step.tool,
+            reuse_lost=step.reuse_lost or self.reuse_lost)

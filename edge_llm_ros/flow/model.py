@@ -48,12 +48,14 @@ class CallMade:
 
     :param first_token: seconds from the request to the first token chosen from logits
     :param seconds: from the request until the call was parsed
+    :param lost: why more was evaluated than an ideal cache would; empty where it was not
     """
 
     call: ToolCall
     counts: TokenCounts
     first_token: float
     seconds: float
+    lost: str = ''
 
 
 @dataclass(frozen=True)

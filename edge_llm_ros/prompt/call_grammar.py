@@ -76,6 +76,16 @@ def arguments_schema(tool: ToolSchema, text_length: int) -> dict[str, Any]:
     }
 
 
+def sentence_grammar(after: str, length: int) -> str:
+    """
+    Return the grammar of a line of plain text.
+
+    :param after: Lark terminals after the text
+    :param length: characters at most
+    """
+    return f'%llguidance {{}}\nstart: TEXT {after}\nTEXT: /[^\\n]{{1,{length}}}/\n'
+
+
 def is_free_text(schema: Mapping[str, Any]) -> bool:
     """Say whether an argument is text that the model writes itself."""
     return schema.get('type') == 'string' and 'enum' not in schema and 'const' not in schema

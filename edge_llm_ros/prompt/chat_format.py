@@ -39,11 +39,12 @@ class ChatFormat(Protocol):
     One way to write a conversation.
 
     ``frame`` is the text that opens and closes a call: not counted as generated. The text after
-    the end-of-turn token belongs to the next message.
+    ``end_of_turn`` belongs to the next message.
     """
 
     name: str
     frame: tuple[str, str]
+    end_of_turn: str
 
     def prefix(self, system: str, tools: Sequence[ToolSchema], examples: Sequence[Example]
                ) -> list[Piece]:
@@ -67,6 +68,9 @@ class ChatFormat(Protocol):
 
     def grammar(self, tools: Sequence[ToolSchema], text_length: int) -> str:
         """Return the grammar of one call of any of the tools."""
+
+    def sentence_grammar(self, length: int) -> str:
+        """Return the grammar of an answer in plain text: a line, then the end of turn."""
 
     def parse(self, text: str) -> ToolCall:
         """Return the call that a complete generation is; raises EngineError where it is none."""

@@ -21,7 +21,7 @@ from collections.abc import Sequence
 from edge_llm_ros.flow.canonical_json import canonical_json
 from edge_llm_ros.flow.engine import ModelInfo
 from edge_llm_ros.flow.tool import ToolCall, ToolSchema
-from edge_llm_ros.prompt.call_grammar import call_grammar, literal
+from edge_llm_ros.prompt.call_grammar import call_grammar, literal, sentence_grammar
 from edge_llm_ros.prompt.chat_format import (
     Example, example_pieces, parse_json_call, signature, with_frame)
 from edge_llm_ros.prompt.pieces import Data, Markup, Piece
@@ -39,6 +39,7 @@ class ChatML:
 
     name = 'chatml'
     frame = ('<tool_call>', '</tool_call><|im_end|>')
+    end_of_turn = '<|im_end|>'
 
     def __init__(self, info: ModelInfo) -> None:
         self._special = info.special_tokens
@@ -85,6 +86,10 @@ class ChatML:
             before_arguments='", "arguments": ',
             after=literal('}\n</tool_call><|im_end|>', self._special),
             text_length=text_length)
+
+    def sentence_grammar(self, length: int) -> str:
+        """Return the grammar of a line of text."""
+        return sentence_grammar(literal(self.end_of_turn, self._special), length)
 
     def parse(self, text: str) -> ToolCall:
         """Return the call that a complete generation is."""

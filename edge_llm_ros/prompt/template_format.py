@@ -24,7 +24,7 @@ from edge_llm_ros.flow.canonical_json import canonical_json
 from edge_llm_ros.flow.engine import ModelInfo, TokenKind
 from edge_llm_ros.flow.errors import ConfigError
 from edge_llm_ros.flow.tool import ToolCall, ToolSchema
-from edge_llm_ros.prompt.call_grammar import call_grammar, literal
+from edge_llm_ros.prompt.call_grammar import call_grammar, literal, sentence_grammar
 from edge_llm_ros.prompt.chat_format import Example, parse_json_call, signature
 from edge_llm_ros.prompt.pieces import Data, Markup, Piece
 from edge_llm_ros.prompt.template_renderer import render
@@ -70,7 +70,8 @@ class TemplateFormat:
                 f'chat_format: json needs a chat template, and {info.path!r} holds none.')
         self._info = info
         self._frames = self._read_frames([{'role': 'system'}])[1]
-        self.frame = ('', self._frames.closing)
+        self.end_of_turn = self._frames.closing
+        self.frame = ('', self.end_of_turn)
 
     def _render(self, messages: list[dict[str, str]]) -> list[str]:
         """Render every beginning of some messages, and each with the prompt for a call."""
@@ -208,6 +209,10 @@ class TemplateFormat:
             before_arguments='", "arguments": ',
             after=literal('}' + self._frames.closing, special),
             text_length=text_length)
+
+    def sentence_grammar(self, length: int) -> str:
+        """Return the grammar of a line of text."""
+        return sentence_grammar(literal(self.end_of_turn, self._info.special_tokens), length)
 
     def parse(self, text: str) -> ToolCall:
         """Return the call that a complete generation is."""

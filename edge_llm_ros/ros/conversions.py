@@ -53,6 +53,7 @@ def metrics_message(metrics: Metrics) -> PlanMetrics:
         cached_tokens=tokens.cached,
         prefill_tokens=tokens.prefill,
         new_tokens=tokens.new,
+        reuse_lost=_text(metrics.reuse_lost),
         generated_tokens=tokens.generated,
         sampled_tokens=tokens.sampled,
         forced_tokens=tokens.forced,

@@ -20,6 +20,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from edge_llm_ros.flow.engine import CACHE_TYPES
 from edge_llm_ros.prompt.formats import NAMES
 from rcl_interfaces.msg import (
     FloatingPointRange, IntegerRange, ParameterDescriptor, SetParametersResult)
@@ -92,6 +93,19 @@ PARAMETERS: Sequence[PlannerParameter] = (
     P('threads', 0, 'Threads of decode; 0 leaves cores to the robot.', bounds=(0, 256)),
     P('batch_threads', 0, 'Threads of prefill; 0: as threads.', bounds=(0, 256)),
     P('gpu_layers', -1, 'Layers on the GPU; -1: all.', bounds=(-1, 1024)),
+    P('cache_type_k', 'f16', 'Type of the keys in the KV cache.', choices=CACHE_TYPES),
+    P('cache_type_v', 'f16', 'Type of the values in the KV cache; that of the keys.',
+      choices=CACHE_TYPES),
+    P('flash_attention', 'auto', 'Quantized values turn it on.', choices=('auto', 'on', 'off')),
+    P('swa_full', True, 'Models with a sliding window keep all KV cells, so that any prefix can '
+      'be reused; false saves memory, and going back may cost reuse.'),
+    P('rope_freq_base', 0.0, 'RoPE base frequency; 0: that of the model.', bounds=(0.0, 1e9)),
+    P('rope_freq_scale', 0.0, 'RoPE scale; 0: that of the model.', bounds=(0.0, 64.0)),
+    P('session_ttl', 0.0, 'KV cells of a session that is idle for this long [s] are freed; 0: '
+      'when their room is needed.', bounds=(0.0, 1e9)),
+    P('spill_bytes', 0, 'Host memory for evicted sessions, which come back from there instead of '
+      'being evaluated again; 0: off. On boards with unified memory, as Jetsons, it is the same '
+      'memory.', bounds=(0, 1 << 40)),
     P('prefix_folder', '', 'Keeps the evaluated prefix across restarts; empty: not at all.'),
     P('prefix_bytes', 2 << 30, 'Of that folder at most.', bounds=(0, 1 << 40)),
     P('call_tokens', 256, 'Generated tokens of a call at most.', bounds=(16, 4096)),
@@ -99,6 +113,12 @@ PARAMETERS: Sequence[PlannerParameter] = (
       160,
       'Characters of a free text that the model writes at most.',
       bounds=(8, 512)),
+    P('observation_tokens', 512, 'Tokens of a tool result at most; longer ones are cut, with a '
+      'mark.', bounds=(16, 1 << 20)),
+    P('session_tokens', 0, 'Tokens of a session at most, beyond which its oldest messages are '
+      'dropped; 0: what the context holds.', bounds=(0, 1 << 20)),
+    P('summary_length', 0, 'Characters in which the model sums up messages before they are '
+      'dropped; 0: it does not.', bounds=(0, 512)),
     P('temperature', 0.0, 'Of sampling; 0 is greedy.', bounds=(0.0, 2.0)),
     P('top_k', 40, 'Sampling: the best tokens kept; 0: all.', bounds=(0, 1000)),
     P('top_p', 0.95, 'Sampling: probability mass kept.', bounds=(0.01, 1.0)),

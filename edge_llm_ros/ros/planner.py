@@ -27,7 +27,8 @@ from edge_llm_ros.flow.engine import EngineConfig, ModelInfo, Sampling
 from edge_llm_ros.flow.errors import ConfigError, EngineError
 from edge_llm_ros.prompt.dynamic_text import dynamic_prefix
 from edge_llm_ros.prompt.formats import chat_format
-from edge_llm_ros.prompt.local_model import GenerationLimits, LocalModel
+from edge_llm_ros.prompt.generation_limits import GenerationLimits
+from edge_llm_ros.prompt.local_model import LocalModel
 from edge_llm_ros.prompt.prompt_file import PromptFile
 from edge_llm_ros.ros.parameters import PlannerParameters
 from edge_llm_ros.ros.toolset import RosToolset
@@ -35,7 +36,11 @@ from edge_llm_ros.tools.tool_file import read_file
 from edge_llm_ros.tools.toolset import load_tools
 
 _ENGINE_FIELDS = ('context_tokens', 'max_sessions', 'batch_tokens', 'chunk_seconds', 'threads',
-                  'batch_threads', 'gpu_layers', 'prefix_bytes')
+                  'batch_threads', 'gpu_layers', 'prefix_bytes', 'cache_type_k', 'cache_type_v',
+                  'flash_attention', 'swa_full', 'rope_freq_base', 'rope_freq_scale',
+                  'session_ttl', 'spill_bytes')
+_LIMIT_FIELDS = ('call_tokens', 'text_length', 'observation_tokens', 'session_tokens',
+                 'summary_length')
 _BYTES_PER_TOKEN = 16  # more than any text has on average
 
 
@@ -102,7 +107,8 @@ class Planner:
             'temperature', 'top_k', 'top_p', 'min_p', 'seed')})
         self.model = LocalModel(engine, chat_format(get['chat_format'], info), self._prompt.system,
                                 self.toolset.schemas(), self._examples,
-                                GenerationLimits(get['call_tokens'], get['text_length'], sampling))
+                                GenerationLimits(sampling=sampling, **{
+                                    name: get[name] for name in _LIMIT_FIELDS}))
         self._log(
             f'{info.name} ({info.description}, {info.size_bytes / 1e9:.2f} GB, '
             f'{self.model.format.name}, {_where(info)}) '

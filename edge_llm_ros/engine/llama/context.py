@@ -23,7 +23,7 @@ from typing import Any
 
 from edge_llm_ros.engine.llama import library
 from edge_llm_ros.engine.llama.model import LlamaModel
-from edge_llm_ros.flow.engine import EngineConfig, MemoryKind
+from edge_llm_ros.flow.engine import CACHE_TYPES, EngineConfig, MemoryKind
 from edge_llm_ros.flow.errors import EngineError
 import llama_cpp.llama_cpp as api
 import numpy as np
@@ -31,8 +31,8 @@ import numpy.typing as npt
 
 _MAX_SEQUENCES = 256  # LLAMA_MAX_SEQ: a larger id aborts the process
 # Bytes of a value: a block of 32 has a scale of two bytes.
-CACHE_TYPES = {'f16': (api.GGML_TYPE_F16, 2.0), 'q8_0': (api.GGML_TYPE_Q8_0, 34 / 32),
-               'q4_0': (api.GGML_TYPE_Q4_0, 18 / 32)}
+_TYPES = {'f16': (api.GGML_TYPE_F16, 2.0), 'q8_0': (api.GGML_TYPE_Q8_0, 34 / 32),
+          'q4_0': (api.GGML_TYPE_Q4_0, 18 / 32)}
 _FLASH_ATTENTION = {'auto': -1, 'off': 0, 'on': 1}
 
 DECODE_OK, DECODE_NO_SLOT, DECODE_ABORTED = 0, 1, 2
@@ -108,8 +108,8 @@ class LlamaContext:
         params.n_seq_max = self.sequences
         params.kv_unified = True
         params.swa_full = config.swa_full
-        params.type_k = CACHE_TYPES[config.cache_type_k][0]
-        params.type_v = CACHE_TYPES[config.cache_type_v][0]
+        params.type_k = _TYPES[config.cache_type_k][0]
+        params.type_v = _TYPES[config.cache_type_v][0]
         quantized = config.cache_type_v != 'f16'
         params.flash_attn_type = _FLASH_ATTENTION['on' if quantized else config.flash_attention]
         params.rope_freq_base = config.rope_freq_base
@@ -128,8 +128,8 @@ class LlamaContext:
     def kv_bytes_per_token(self) -> int:
         """Return what a token takes in the KV cache, from the model's shape."""
         keys, values = self._model.values_per_token()
-        return int(keys * CACHE_TYPES[self._config.cache_type_k][1]
-                   + values * CACHE_TYPES[self._config.cache_type_v][1])
+        return int(keys * _TYPES[self._config.cache_type_k][1]
+                   + values * _TYPES[self._config.cache_type_v][1])
 
     # Evaluation
 

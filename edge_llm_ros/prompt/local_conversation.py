@@ -1,0 +1,253 @@
+# Copyright 2026 edge_llm_ros contributors
+#
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+
+"""One conversation with a model on this robot."""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Iterator, Sequence
+import itertools
+import logging
+import time
+from typing import Protocol
+
+from edge_llm_ros.flow.cancellation import Cancellation
+from edge_llm_ros.flow.engine import (
+    Completion, Engine, FORCED, GenerateRequest, PrefillProgress, SAMPLED, Stop)
+from edge_llm_ros.flow.errors import CallCutShort, EngineError
+from edge_llm_ros.flow.metrics import TokenCounts
+from edge_llm_ros.flow.model import CallCanceled, CallMade, Prefilling, Writing
+from edge_llm_ros.flow.tool import Observation, ToolCall, ToolSchema
+from edge_llm_ros.prompt.call_text import free_text_tokens, without_frame
+from edge_llm_ros.prompt.chat_format import ChatFormat
+from edge_llm_ros.prompt.generation_limits import GenerationLimits
+from edge_llm_ros.prompt.pieces import Piece
+from edge_llm_ros.prompt.shorten import shortened
+from edge_llm_ros.prompt.transcript import Message, MessageKind, Tokens, Transcript
+
+logger = logging.getLogger(__name__)
+
+# Of this process: an id that was canceled once is never used again.
+_requests = itertools.count(1)
+_SUMMARY_FRAME = 64  # tokens of the request for a summary
+_KEPT_SHARE = 0.5  # of a session's room, once it is full: so that it does not happen every turn
+_SUMMARIZE = (
+    'Before going on: say in one line what was asked, done and found so far, with names and '
+    'numbers.')
+_LEFT_OUT = '(Earlier messages of this conversation were left out to save room.{summary})'
+
+
+class Owner(Protocol):
+    """What a conversation needs of its model."""
+
+    engine: Engine
+    format: ChatFormat
+    tools: tuple[ToolSchema, ...]
+    limits: GenerationLimits
+    prefix: Tokens
+
+    def tokens(self, pieces: Sequence[Piece]) -> Tokens:
+        """Return the tokens of pieces."""
+
+    def grammar(self, allowed: frozenset[str] | None) -> str:
+        """Return the grammar of a call of the allowed tools."""
+
+
+class LocalConversation:
+    """
+    One conversation: the prefix, then messages and calls, as tokens.
+
+    :param name: of the sequence in the engine
+    :param lasting: whether it has a session id
+    """
+
+    def __init__(self, model: Owner, name: str, lasting: bool) -> None:
+        self._model = model
+        self.name = name
+        self.lasting = lasting
+        self._transcript = Transcript(model.prefix)
+        self._new = 0
+        self._spent = TokenCounts()
+        self._lost = ''
+        self._note = ''
+        self._told = time.monotonic()
+
+    @property
+    def tokens(self) -> Tokens:
+        """Return the conversation so far."""
+        return self._transcript.tokens
+
+    def _append(self, kind: MessageKind, pieces: Sequence[Piece], text: str = '') -> None:
+        self._told = time.monotonic()
+        tokens = self._model.tokens(pieces)
+        self._transcript.append(Message(kind, tokens, text))
+        self._new += len(tokens)
+
+    def instruct(self, instruction: str, context: str) -> None:
+        """Append what a person asks for, and live facts."""
+        self._model.engine.pin(self.name, True)
+        text = '\n\n'.join(filter(None, (self._note, context.strip(), instruction.strip())))
+        self._note = ''
+        first = not len(self._transcript)
+        self._append(MessageKind.INSTRUCTION, self._model.format.instruction(text, first), text)
+
+    def observe(self, call: ToolCall, observation: Observation) -> None:
+        """Append what came of a call, shortened where it is long."""
+        model = self._model
+        text = shortened(observation.text, model.limits.observation_tokens,
+                         lambda text: len(model.engine.tokenize(text, False)))
+        self._append(MessageKind.OBSERVATION, model.format.observation(call, text))
+
+    def end(self, note: str) -> None:
+        """Say that the goal is over; a conversation without a session id is forgotten."""
+        self._note = note
+        self._model.engine.pin(self.name, False)
+        if not self.lasting:
+            self._model.engine.release(self.name)
+
+    def next_call(self, allowed: frozenset[str] | None, cancellation: Cancellation
+                  ) -> Iterator[Prefilling | Writing | CallMade | CallCanceled]:
+        """Let the model make its next call."""
+        model = self._model
+        opening = model.tokens(model.format.call_prompt())
+        if len(self.tokens) - len(model.prefix) > self._room(opening):
+            yield from self._make_room(opening, cancellation)
+        written: list[int] = []
+        for event in self._generate(self.tokens + opening, model.grammar(allowed),
+                                    model.limits.call_tokens, cancellation):
+            if isinstance(event, Completion):
+                yield self._finish(event, opening)
+            elif isinstance(event, Prefilling):
+                yield event
+            else:
+                written += event
+                text = model.engine.detokenize(written).decode('utf-8', 'replace')
+                yield Writing(without_frame(text, model.format.frame))
+
+    def _generate(self, tokens: Tokens, grammar: str, max_tokens: int, cancellation: Cancellation
+                  ) -> Iterator[Prefilling | Tokens | Completion]:
+        """Pass on what the engine says, and the goal's end to the engine."""
+        engine = self._model.engine
+        request = GenerateRequest(
+            id=f'call {next(_requests)}', session=self.name, tokens=tokens, grammar=grammar,
+            max_tokens=max_tokens, sampling=self._model.limits.sampling)
+        withdraw = cancellation.on_cancel(lambda: engine.cancel(request.id))
+        try:
+            for event in engine.generate(request):
+                if isinstance(event, PrefillProgress):
+                    yield Prefilling(event.evaluated, event.total)
+                elif isinstance(event, Completion):
+                    yield event
+                else:
+                    yield event.tokens
+                cancellation.check_deadline()
+        finally:
+            withdraw()
+
+    def _room(self, opening: Tokens) -> int:
+        """Return how many tokens the messages of this session may have."""
+        model = self._model
+        room = (model.engine.info().context_tokens - len(model.prefix) - len(opening)
+                - model.limits.call_tokens)
+        if model.limits.summary_length:
+            room -= model.limits.summary_length + _SUMMARY_FRAME
+        return min(room, model.limits.session_tokens or room)
+
+    def _make_room(self, opening: Tokens, cancellation: Cancellation) -> Iterator[Prefilling]:
+        """Drop the oldest messages, and tell the model so in a line."""
+        summary = ''
+        if self._model.limits.summary_length:
+            summary = yield from self._summarize(opening, cancellation)
+        note = _LEFT_OUT.format(summary=f' Summary: {summary}' if summary else '')
+        before, room = len(self.tokens), self._room(opening)
+
+        def first(text: str) -> Tokens:
+            return self._model.tokens(self._model.format.instruction(f'{note}\n\n{text}', True))
+
+        for target in (int(room * _KEPT_SHARE), room):
+            dropped = self._transcript.shorten(target, first)
+            if dropped:
+                self._lost = 'older messages of the session were left out'
+                logger.info('%s: %d messages were left out, %d tokens became %d', self.name,
+                            dropped, before, len(self.tokens))
+                return
+
+    def _summarize(self, opening: Tokens, cancellation: Cancellation
+                   ) -> Generator[Prefilling, None, str]:
+        """Let the model sum up what is about to be dropped; empty where there is no room."""
+        model, length = self._model, self._model.limits.summary_length
+        request = model.tokens(model.format.instruction(_SUMMARIZE, False))
+        room = model.engine.info().context_tokens - len(request) - len(opening) - length
+        # The last message stays, and may be what is too long.
+        messages = self.tokens if len(self.tokens) <= room else self._transcript.before_last()
+        if len(messages) > room:
+            return ''
+        tokens = messages + request + opening
+        for event in self._generate(
+                tokens, model.format.sentence_grammar(length), length, cancellation):
+            if isinstance(event, Prefilling):
+                yield event
+            elif isinstance(event, Completion):
+                self._spent += TokenCounts(
+                    cached=event.cached, prefill=event.prefill, decode_calls=event.decode_calls,
+                    new=min(self._new + len(request) + len(opening), event.prefill),
+                    text=len(event.tokens)) + _all_generated(event)
+                self._new = 0
+                text = model.engine.detokenize(event.tokens).decode('utf-8', 'replace')
+                return text.removesuffix(model.format.end_of_turn).strip()
+        return ''
+
+    def _finish(self, completion: Completion, opening: Tokens) -> CallMade | CallCanceled:
+        seconds = time.monotonic() - self._told
+        # A call that is forced whole is made without a decode: its messages wait for the next
+        # batch. One that was canceled has evaluated a part of them.
+        new = min(self._new + len(opening), completion.prefill)
+        counts = self._spent + TokenCounts(cached=completion.cached, prefill=completion.prefill,
+                                           new=new, decode_calls=completion.decode_calls)
+        self._spent = TokenCounts()
+        if completion.stop is not Stop.COMPLETE:
+            self._new = max(0, self._new - new)
+            counts += _all_generated(completion)
+        if completion.stop is Stop.CANCELED:
+            return CallCanceled(counts, seconds)
+        if completion.stop is Stop.LENGTH:
+            raise CallCutShort(
+                f'a call did not end within call_tokens = {self._model.limits.call_tokens}.',
+                counts, seconds)
+        text = self._model.engine.detokenize(completion.tokens).decode('utf-8', 'replace')
+        call = self._model.format.parse(text)
+        self._transcript.append(Message(MessageKind.CALL, opening + completion.tokens))
+        self._new = 0 if completion.decode_calls else self._new + len(opening)
+        first_token = seconds - (completion.seconds - completion.first_token)
+        lost, self._lost = completion.lost or self._lost, ''
+        return CallMade(call, counts + self._generated(completion, call), first_token, seconds,
+                        lost)
+
+    def _generated(self, completion: Completion, call: ToolCall) -> TokenCounts:
+        """Count what was generated between the frame's opening and closing."""
+        model = self._model
+        pieces = [model.engine.detokenize([token]) for token in completion.tokens]
+        tool = next((t for t in model.tools if t.name == call.name), None)
+        if tool is None:
+            raise EngineError(f'the model called {call.name!r}, which the grammar does not know.')
+        inside, in_text = free_text_tokens(pieces, model.format.frame, tool, call)
+        origins = [origin for origin, kept in zip(completion.origins, inside) if kept]
+        return TokenCounts(
+            sampled=origins.count(SAMPLED), forced=origins.count(FORCED), text=sum(in_text))
+
+
+def _all_generated(completion: Completion) -> TokenCounts:
+    """Count what was generated of a call that was not kept, its frame included."""
+    return TokenCounts(sampled=completion.origins.count(SAMPLED),
+                       forced=completion.origins.count(FORCED))
