@@ -1,11 +1,12 @@
-# make demo | test | soak | lint | setup | models     DISTRO=kilted|jazzy   MODEL=file.gguf   PYTHON=python3
+# make demo | test | bench | soak | lint | setup | models     DISTRO=kilted|jazzy   MODEL=file.gguf   PYTHON=python3
 PYTHON ?= python3
 DISTRO ?= kilted
 export DISTRO
 RUN = scripts/run
 PYTEST_ARGS ?=
+BENCH_ARGS ?=
 
-.PHONY: demo test soak lint setup models clean
+.PHONY: demo test bench soak lint setup models clean
 
 demo: setup
 	@model="$(MODEL)"; [ -n "$$model" ] || model=$$($(RUN) python scripts/models.py demo) || exit 1; \
@@ -17,6 +18,10 @@ test: setup
 
 soak: models
 	@$(RUN) python -m pytest test -m soak $(PYTEST_ARGS)
+
+bench: setup
+	@small=$$($(RUN) python scripts/models.py test) && model=$$($(RUN) python scripts/models.py demo) || exit 1; \
+	$(RUN) edge_llm bench --model "$$model" --counts-model "$$small" $(BENCH_ARGS)
 
 lint: setup
 	@$(RUN) python -m pytest test -m lint $(PYTEST_ARGS)

@@ -8,7 +8,8 @@ setup(
     name=package_name,
     version='0.1.0',
     packages=find_packages(include=[package_name, package_name + '.*']),
-    package_data={package_name: ['py.typed']},
+    package_data={package_name: ['py.typed'],
+                  package_name + '.bench': ['workloads/*.yaml']},
     data_files=[
         ('share/ament_index/resource_index/packages', ['resource/' + package_name]),
         ('share/' + package_name, ['package.xml']),

@@ -39,8 +39,9 @@ MAY_IMPORT = {
     'agent': {'flow', 'prompt', 'tools'},
     'platform': {'flow'},
     'ros': {'flow', 'engine', 'prompt', 'tools', 'agent', 'platform'},
+    'bench': {'flow', 'engine', 'prompt', 'tools', 'agent'},
     'sim': set(),
-    'cli': {'flow', 'engine', 'prompt', 'tools', 'agent', 'platform', 'ros', 'sim'},
+    'cli': {'flow', 'engine', 'prompt', 'tools', 'agent', 'platform', 'ros', 'sim', 'bench'},
 }
 WITH_ROS = {'ros', 'sim', 'cli'}
 ROS_MODULES = re.compile(r'rclpy|rosidl_\w+|\w+_msgs|\w+_interfaces|std_srvs|ament_\w+|launch\w*')

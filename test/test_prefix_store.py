@@ -25,13 +25,14 @@ from edge_llm_ros.engine.prefix_store import PrefixKey, PrefixStore
 from edge_llm_ros.flow.engine import EngineConfig, GenerateRequest
 import numpy as np
 import pytest
+from tiny_models import write_tiny_model
 
 TEXT = 'You control a robot that drives, grasps and speaks. ' * 20
 GRAMMAR = '%llguidance {}\nstart: %json {"type": "string", "maxLength": 40} <|im_end|>\n'
 
 
 def _engine(model: str, folder: Path, **fields: object) -> LocalEngine:
-    return LocalEngine(EngineConfig(model_path=model, context_tokens=1024, max_sessions=2,
+    return LocalEngine(EngineConfig(model_path=model, context_tokens=2048, max_sessions=2,
                                     prefix_folder=str(folder), **fields))
 
 
@@ -40,6 +41,14 @@ def _warm(engine: LocalEngine, text: str = TEXT) -> bool:
     *_, last = engine.warm_up(engine.tokenize(text, True))
     engine.check_integrity()
     return last.restored
+
+
+@pytest.fixture(scope='module')
+def tiny(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """Return a tiny model with plain attention."""
+    path = tmp_path_factory.mktemp('tiny') / 'full.gguf'
+    write_tiny_model(path, 'full')
+    return str(path)
 
 
 def _say(engine: LocalEngine) -> tuple[int, ...]:
@@ -71,36 +80,62 @@ def test_another_prefix_or_model_is_evaluated(test_model: str, llama3_model: str
     assert len(list(tmp_path.glob('*.prefix'))) == 3
 
 
-def test_damaged_files_are_never_accepted_nor_fatal(test_model: str, tmp_path: Path) -> None:
-    """Cut, flipped, emptied, grown, swapped: 200 of them against one live engine."""
-    engine = _engine(test_model, tmp_path)
+def _damaged(data: bytes, generator: random.Random, kind: int) -> bytes:
+    """Return a file that is cut, flipped, overwritten, grown, shortened inside or empty."""
+    changed = bytearray(data)
+    at = generator.randrange(len(data) if generator.random() < 0.5 else 2000)
+    if kind == 0:
+        del changed[at:]
+    elif kind == 1:
+        changed[at] ^= 1 << generator.randrange(8)
+    elif kind == 2:
+        changed[at:at + 64] = bytes(64) if any(changed[at:at + 64]) else b'x' * 64
+    elif kind == 3:
+        changed += bytes(generator.randrange(1, 100))
+    elif kind == 4:
+        del changed[at:at + generator.randrange(1, 100)]
+    else:
+        changed.clear()
+    return bytes(changed)
+
+
+@pytest.mark.parametrize('count', [
+    pytest.param(200), pytest.param(1000, marks=pytest.mark.soak)])
+def test_damaged_files_are_never_accepted_nor_fatal(tiny: str, tmp_path: Path, count: int
+                                                    ) -> None:
+    """Each is met at a warm-up; what is said afterwards is what was said before."""
+    engine = _engine(tiny, tmp_path)
     assert not _warm(engine)
     said = _say(engine)
     file, = tmp_path.glob('*.prefix')
     whole = file.read_bytes()
     generator = random.Random(0)
-    for i in range(200):
-        data = bytearray(whole)
-        kind = i % 5
-        at = generator.randrange(len(data) if i % 2 else 2000)
-        if kind == 0:
-            del data[at:]
-        elif kind == 1:
-            data[at] ^= 1 << generator.randrange(8)
-        elif kind == 2:
-            data[at:at + 64] = bytes(64) if any(data[at:at + 64]) else b'x' * 64
-        elif kind == 3:
-            data += bytes(generator.randrange(1, 100))
-        else:
-            del data[at:at + generator.randrange(1, 100)]
-        file.write_bytes(data)
-        assert engine._store.load(engine_key(engine)) is None, (kind, at)
-    # And through the engine itself: it evaluates the prefix again, and writes a good file.
-    file.write_bytes(whole[:len(whole) // 2])
-    assert not _warm(engine)
-    assert _say(engine) == said and file.read_bytes()[:100] == whole[:100]
-    assert _warm(engine)
+    for i in range(count):
+        file.write_bytes(_damaged(whole, generator, i % 6))
+        assert not _warm(engine), i
+        assert _say(engine) == said
+        assert file.read_bytes() == whole, 'a good file is written again'
+    assert _warm(engine) and _say(engine) == said
     engine.close()
+
+
+@pytest.mark.parametrize('fields', [
+    {'rope_freq_base': 5000.0}, {'rope_freq_scale': 0.5},
+    {'cache_type_k': 'q8_0', 'cache_type_v': 'q8_0'}, {'flash_attention': 'off'}])
+def test_a_state_of_another_context_is_not_taken(tiny: str, tmp_path: Path,
+                                                 fields: dict[str, object]) -> None:
+    """Not even where the file has the right name."""
+    engine = _engine(tiny, tmp_path)
+    _warm(engine)
+    engine.close()
+    data = next(tmp_path.glob('*.prefix')).read_bytes()
+    other = _engine(tiny, tmp_path, **fields)
+    assert not _warm(other)
+    said = _say(other)
+    for file in tmp_path.glob('*.prefix'):
+        file.write_bytes(data)
+    assert not _warm(other) and _say(other) == said
+    other.close()
 
 
 def engine_key(engine: LocalEngine) -> PrefixKey:

@@ -24,12 +24,18 @@ from pathlib import Path
 import gguf
 import numpy as np
 
-WIDTH, HEADS, FORWARD, CONTEXT = 64, 4, 96, 8192
+WIDTH, HEADS, FORWARD, CONTEXT = 64, 2, 96, 8192
 HEAD = WIDTH // HEADS
 WINDOW = 64
 STATE, INNER, CONVOLUTION, RANK = 16, 128, 4, 8
 KINDS = ('full', 'window', 'recurrent', 'hybrid')
 _ARCHITECTURES = {'full': 'llama', 'window': 'gemma2', 'recurrent': 'mamba', 'hybrid': 'jamba'}
+
+
+_TEMPLATE = (
+    "{% for message in messages %}{{ '<|im_start|>' + message['role'] + '\\n' + "
+    "message['content'] + '<|im_end|>' + '\\n' }}{% endfor %}"
+    "{% if add_generation_prompt %}{{ '<|im_start|>assistant\\n' }}{% endif %}")
 
 
 def _byte_tokens() -> list[str]:
@@ -64,6 +70,7 @@ class _Writer:
         self.out.add_token_merges(['h e'])
         self.out.add_eos_token_id(258)
         self.out.add_add_bos_token(False)
+        self.out.add_chat_template(_TEMPLATE)
         return len(tokens)
 
     def attention(self, layer: str) -> None:

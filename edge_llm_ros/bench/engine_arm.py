@@ -25,11 +25,11 @@ from edge_llm_ros.engine.local import LocalEngine
 from edge_llm_ros.flow.engine import Completion, EngineConfig, GenerateRequest, TokenKind
 
 _CALL_TOKENS = 96
-_TOOLS = '''start: {thinking} "{{\\"name\\": \\"" ( go | count | say ) "}}" <[{end}]>
+_TOOLS = """start: {thinking} "{{\\"name\\": \\"" ( go | count | say ) "}}" <[{end}]>
 go: "drive_to\\", \\"place\\": " %json {{"enum": ["kitchen", "office", "lab", "dock"]}}
 count: "count\\", \\"number\\": " %json {{"type": "integer", "minimum": 0, "maximum": 99}}
 say: "say\\", \\"text\\": " %json {{"type": "string", "maxLength": 20}}
-'''
+"""
 
 
 @dataclass(frozen=True)

@@ -102,17 +102,17 @@ def _badges() -> dict[str, int]:
 def _log(count: Callable[[str], int], tokens: int) -> str:
     """Return a log of so many tokens, the visitors' badges around its middle."""
     generator = random.Random(3)
+    badges = [f'{name} came to visit and wears badge {number}.'
+              for name, number in _badges().items()]
     lines: list[str] = []
-    size, hour = 0, itertools.count()
-    while size < tokens - 200:
+    size, hour = count('\n'.join(badges)), itertools.count()
+    while size < tokens:
         lines.append(
             f'{next(hour):04d}: took the {generator.choice(_THINGS)} from the '
             f'{generator.choice(_PLACES)} to the {generator.choice(_PLACES)}, battery at '
             f'{generator.randrange(20, 100)} percent.')
         size += count(lines[-1] + '\n')
     middle = len(lines) // 2
-    badges = [f'{name} came to visit and wears badge {number}.'
-              for name, number in _badges().items()]
     return '\n'.join([*lines[:middle], *badges, *lines[middle:]])
 
 
@@ -130,7 +130,7 @@ def questions(count: int) -> list[Question]:
             Question(f'Turn {generator.randrange(5, 350)} degrees to the left.'),
             Question(f'I need {generator.randrange(2, 9)} pieces of: '
                      f'{generator.choice(_THINGS)}.')
-            if i % 2 else Question(f'Say: "The {colour} door of the {place} is open."'),
+            if i % 2 else Question(f'Say aloud: "The {colour} door of the {place} is open."'),
             Question(f'Which badge number does {name} wear? Report it.', badges[name])][i % 5])
     return asked
 
@@ -139,10 +139,11 @@ def _calls(engine: LocalEngine, context: int, asked: list[Question]) -> Iterator
     def count(text: str) -> int:
         return len(engine.tokenize(text, False))
 
-    frame = 600  # tokens of the tools
-    model = LocalModel(engine, chat_format('auto', engine.info()),
-                       _SYSTEM + _log(count, context - frame), TOOLS, [],
-                       GenerationLimits(call_tokens=96, text_length=80))
+    def model_with(log: str) -> LocalModel:
+        return LocalModel(engine, chat_format('auto', engine.info()), _SYSTEM + log, TOOLS, [],
+                          GenerationLimits(call_tokens=96, text_length=80))
+
+    model = model_with(_log(count, context - len(model_with('').prefix)))
     for _ in model.warm_up():
         pass
     for question in asked:

@@ -71,7 +71,8 @@ class Workload(BaseModel):
             return max(8, round(tokens * scale))
 
         return self.model_copy(update={
-            'prefix': size(self.prefix), 'context': max(512, size(self.context)),
+            # Calls do not become shorter.
+            'prefix': size(self.prefix), 'context': size(self.context) + 128 * len(self.turns),
             'turns': tuple(t.model_copy(update={'tokens': size(t.tokens)}) for t in self.turns)})
 
 

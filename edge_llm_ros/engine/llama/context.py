@@ -92,8 +92,9 @@ class LlamaContext:
         self._handle: Any = api.llama_init_from_model(model.handle, self._params())
         if not self._handle:
             raise EngineError(
-                f'context_tokens: no context of {config.context_tokens} tokens for '
-                f'{model.path!r}: {library.why() or "not enough memory?"}.')
+                f'context_tokens, cache_type_k: no context of {config.context_tokens} tokens '
+                f'with {config.cache_type_k} cells for {model.path!r}: '
+                f'{library.why() or "not enough memory?"}.')
         self.kv_bytes = int(sum(library.buffers) * (1 << 20))
         self.context_tokens = int(api.llama_n_ctx(self._handle))
         self.batch_tokens = config.batch_tokens
