@@ -15,13 +15,15 @@
 """Sessions that outgrow their room, and tool results that are too long."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 from edge_llm_ros.engine.local import LocalEngine
 from edge_llm_ros.flow.cancellation import Cancellation
-from edge_llm_ros.flow.engine import EngineConfig
-from edge_llm_ros.flow.errors import ContextFull
+from edge_llm_ros.flow.engine import EngineConfig, GenerateRequest
+from edge_llm_ros.flow.errors import CallCutShort, ContextFull
 from edge_llm_ros.flow.metrics import TokenCounts
-from edge_llm_ros.flow.model import CallMade
+from edge_llm_ros.flow.model import CallCanceled, CallMade
+from edge_llm_ros.flow.result import Outcome
 from edge_llm_ros.flow.tool import Observation, Status, ToolCall, ToolSchema
 from edge_llm_ros.prompt.formats import chat_format
 from edge_llm_ros.prompt.generation_limits import GenerationLimits
@@ -163,7 +165,9 @@ def test_dropping_keeps_the_goal_and_the_last_step(goals: list[int], room: int) 
             transcript.append(Message(MessageKind.CALL, (2,) * 3))
             transcript.append(Message(MessageKind.OBSERVATION, (3,) * 4))
     before, calls = transcript.tokens, transcript.tokens.count(2)
-    dropped = transcript.shorten(room, lambda text: (9,) * 6)
+    fits = transcript.can_shorten(room, lambda text: (9,) * 6)
+    dropped, added = transcript.shorten(room, room // 2, lambda text: (9,) * 6)
+    assert bool(dropped) == fits and added == bool(dropped)
     after = transcript.tokens
     assert after[:2] == (0, 0)
     if not dropped:
@@ -187,3 +191,80 @@ def test_completions_say_why_tokens_were_evaluated_again(small: LocalEngine) -> 
         made = step(conversation, '')
         conversation.end('')
     assert 'evicted' in made.lost and made.counts.prefill > made.counts.new
+
+
+def test_nothing_is_summed_up_where_nothing_can_be_dropped(small: LocalEngine) -> None:
+    """One step is too long: it would be the same after every summary."""
+    conversation = model_of(small, summary_length=80, session_tokens=120).conversation('')
+    conversation.instruct('Look. ' + 'word ' * 120, '')
+    for _ in range(3):
+        made = step(conversation, 'word ' * 60)
+        assert made.counts.text == 0 and not made.lost
+    assert 'Summary' not in text_of(small, conversation)
+
+
+def test_a_cancel_while_summing_up_keeps_everything(small: LocalEngine) -> None:
+    conversation = model_of(small, summary_length=80, session_tokens=500).conversation('s')
+    for goal in range(3):
+        conversation.instruct(f'Goal {goal}.', '')
+        step(conversation, 'word ' * 150)
+        conversation.end('')
+    before = conversation.tokens
+    cancellation = Cancellation()
+    cancellation.cancel(Outcome.CANCELED)
+    *_, end = conversation.next_call(None, cancellation)
+    assert isinstance(end, CallCanceled)
+    assert conversation.tokens == before and 'Goal 0' in text_of(small, conversation)
+    conversation.instruct('Goal 3.', '')
+    made = step(conversation, '{}')
+    assert 'left out' in made.lost and 'Summary: ' in text_of(small, conversation)
+
+
+class Hasty:
+    """An engine that gives its first calls fewer tokens than they are asked for."""
+
+    def __init__(self, engine: LocalEngine, calls: int) -> None:
+        self._engine, self._calls = engine, calls
+        self.grammars: list[str] = []
+
+    def __getattr__(self, name: str) -> object:
+        return getattr(self._engine, name)
+
+    def generate(self, request: GenerateRequest) -> Iterator[object]:
+        self.grammars.append(request.grammar)
+        if len(self.grammars) <= self._calls:
+            request = replace(request, max_tokens=12)
+        return self._engine.generate(request)
+
+
+SAY = ToolSchema('say', 'Speak.', {'type': 'object', 'properties': {
+    'text': {'type': 'string', 'maxLength': 160}}, 'required': ['text']})
+
+
+def test_a_call_that_is_too_long_is_made_once_more_with_shorter_texts(small: LocalEngine) -> None:
+    engine = Hasty(small, 1)
+    model = LocalModel(engine, chat_format('chatml', small.info()), 'You are a robot.', [SAY], [],
+                       GenerationLimits())
+    list(model.warm_up())
+    conversation = model.conversation('')
+    conversation.instruct('Greet the people in the hall.', '')
+    *_, made = conversation.next_call(None, Cancellation())
+    assert isinstance(made, CallMade) and len(made.call.arguments['text']) <= 40
+    first, second = engine.grammars
+    assert '"maxLength": 160' in first and '"maxLength": 40' in second
+    text = text_of(small, conversation)
+    assert text.count('{"name": "say"') == 1 + text.split('Greet')[0].count('{"name": "say"')
+    assert made.counts.prefill == made.counts.new, 'the first attempt is counted once'
+    small.check_integrity()
+
+
+def test_a_call_that_is_too_long_twice_is_an_error(small: LocalEngine) -> None:
+    model = LocalModel(Hasty(small, 2), chat_format('chatml', small.info()), 'You are a robot.',
+                       [SAY], [], GenerationLimits())
+    list(model.warm_up())
+    conversation = model.conversation('')
+    conversation.instruct('Greet the people in the hall.', '')
+    before = conversation.tokens
+    with pytest.raises(CallCutShort, match='call_tokens = 256') as caught:
+        list(conversation.next_call(None, Cancellation()))
+    assert caught.value.counts.forced > 12 and conversation.tokens == before

@@ -28,7 +28,8 @@ from tiny_models import KINDS, WINDOW, write_tiny_model
 
 # Logits of these models reach 30 in the window model and 3 in the others; a token that is missing
 # or wrong moves them by 0.5 and more, another chunk boundary by less than this.
-TOLERANCE = {'full': 0.02, 'window': 0.05, 'recurrent': 0.001, 'hybrid': 0.01}
+TOLERANCE = {'full': 0.02, 'window': 0.05, 'window with all cells': 0.05, 'recurrent': 0.001,
+             'hybrid': 0.01}
 CHUNK = 64
 
 
@@ -38,7 +39,8 @@ def tiny(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     folder = tmp_path_factory.mktemp('tiny')
     for kind in KINDS:
         write_tiny_model(folder / f'{kind}.gguf', kind)
-    return {kind: str(folder / f'{kind}.gguf') for kind in KINDS}
+    paths = {kind: str(folder / f'{kind}.gguf') for kind in KINDS}
+    return {**paths, 'window with all cells': paths['window']}
 
 
 def engine_of(model: str, **fields: object) -> LocalEngine:
@@ -47,11 +49,13 @@ def engine_of(model: str, **fields: object) -> LocalEngine:
     return LocalEngine(EngineConfig(model_path=model, **{**defaults, **fields}))
 
 
-@pytest.fixture(params=KINDS)
+@pytest.fixture(params=[*KINDS, 'window with all cells'])
 def pair(request: pytest.FixtureRequest, tiny: dict[str, str]
          ) -> Iterator[tuple[str, LocalEngine, LocalEngine]]:
     """Return a kind, an engine of it, and one that evaluates everything."""
-    warm, cold = engine_of(tiny[request.param]), engine_of(tiny[request.param], reuse=False)
+    fields = {'swa_full': True} if request.param == 'window with all cells' else {}
+    warm = engine_of(tiny[request.param], **fields)
+    cold = engine_of(tiny[request.param], reuse=False, **fields)
     yield request.param, warm, cold
     warm.close()
     cold.close()
@@ -70,9 +74,9 @@ def evaluate(engine: LocalEngine, session: str, tokens: tuple[int, ...], stop: i
     rest = list(tokens[lease.length:stop])
     while rest:
         chunk = rest[:CHUNK]
-        assert engine._evaluator.evaluate(lease.sequence, chunk, len(chunk) == len(rest))
+        assert engine._evaluator.evaluate(lease.sequence, chunk, [len(chunk) - 1])
         del rest[:CHUNK]
-    logits = engine._context.logits().copy() if stop is None else np.empty(0)
+    logits = engine._context.logits(-1).copy() if stop is None else np.empty(0)
     cache.release(lease.sequence)
     engine.check_integrity()
     return lease.length, logits
@@ -140,9 +144,9 @@ def test_a_window_that_is_cut_too_far_would_be_wrong(tiny: dict[str, str]) -> No
     context = engine._context
     assert not context.can_cut(1, 400) and context.can_cut(1, 1000)
     context.cut_sequence(1, 400)
-    assert context.decode(1, 400, list(tokens[400:420]), True) == 0
+    assert context.decode(1, 400, list(tokens[400:420]), [19]) == 0
     _, right = evaluate(cold, 'x', tokens[:420])
-    assert np.abs(context.logits() - right).max() > 10 * TOLERANCE['window']
+    assert np.abs(context.logits(19) - right).max() > 10 * TOLERANCE['window']
     cold.close()
     engine.close()
 
@@ -236,3 +240,51 @@ def test_what_cannot_be_fast_is_refused_by_name(test_model: str, fields: dict[st
                                                 message: str) -> None:
     with pytest.raises(EngineError, match=message):
         LocalEngine(EngineConfig(model_path=test_model, context_tokens=512, **fields))
+
+
+@pytest.mark.parametrize('kind', ['window', 'recurrent', 'hybrid'])
+def test_states_take_what_was_predicted(tiny: dict[str, str], kind: str) -> None:
+    """What a token and a sequence take is asked of the model; llama.cpp says what it allocated."""
+    engine = engine_of(tiny[kind], swa_full=True, context_tokens=8192, max_sessions=3)
+    info, sequences = engine.info(), engine._context.sequences
+    predicted = info.kv_bytes_per_token * 8192
+    predicted += info.state_bytes * sequences if kind in ('recurrent', 'hybrid') else 0
+    assert info.kv_bytes == pytest.approx(predicted, rel=0.02)
+    engine.close()
+
+
+def test_cells_behind_a_window_are_taken_for_others(tiny: dict[str, str]) -> None:
+    """Also where there are enough for all; so a session whose cells went is not cut to them."""
+    engine = engine_of(tiny['window'], swa_full=True, context_tokens=512, max_sessions=3)
+    cold = engine_of(tiny['window'], swa_full=True, reuse=False)
+    generator = random.Random(8)
+    list(engine.warm_up(words(generator, 10, 11)))
+    first, second = words(generator, 60, 61), words(generator, 200, 201)
+    evaluate(engine, 'a', first)
+    evaluate(engine, 'b', second)
+    engine.release('a')
+    evaluate(engine, 'c', words(generator, 180, 181))
+    cut = second[:150] + (3,)
+    _, logits = evaluate(engine, 'b', cut)
+    _, right = evaluate(cold, 'x', cut)
+    assert np.abs(logits - right).max() < TOLERANCE['window']
+    engine.close()
+    cold.close()
+
+
+def test_an_aborted_batch_of_a_recurrent_model_says_why_it_costs(tiny: dict[str, str]) -> None:
+    engine = engine_of(tiny['recurrent'])
+    generator = random.Random(9)
+    prefix = words(generator, 50, 51)
+    list(engine.warm_up(prefix))
+    tokens = prefix + words(generator, 60, 61)
+    lease = engine._cache.lease('a', tokens, len(tokens) - 1)
+    assert engine._evaluator.evaluate(lease.sequence, list(tokens[50:90]))
+    engine._context.abort(True)
+    assert not engine._evaluator.evaluate(lease.sequence, list(tokens[90:100]))
+    engine._context.abort(False)
+    engine._cache.release(lease.sequence)
+    engine.check_integrity()
+    lease = engine._cache.lease('a', tokens, len(tokens) - 1)
+    assert lease.length == len(prefix) and 'did not end' in lease.lost
+    engine.close()

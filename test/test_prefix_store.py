@@ -142,20 +142,54 @@ def engine_key(engine: LocalEngine) -> PrefixKey:
     return PrefixKey(engine._state_facts(), engine.tokenize(TEXT, True))
 
 
-@pytest.mark.parametrize(
-    'name', ['engine', 'system', 'kv', 'rope', 'lora', 'no_rotation', 'model'])
-def test_every_fact_counts(tmp_path: Path, name: str) -> None:
-    facts = {'engine': '1', 'system': 'a', 'kv': ['f16', 'f16'], 'rope': 'm', 'lora': [],
-             'no_rotation': '', 'model': {'bytes': 1}}
+@pytest.mark.parametrize('name', [
+    'engine', 'system', 'gpu_layers', 'kv', 'flash_attention', 'unified', 'context_tokens',
+    'swa_full', 'memory', 'rope', 'lora', 'no_rotation', 'model'])
+def test_every_fact_counts(tiny: str, tmp_path: Path, name: str) -> None:
+    engine = _engine(tiny, tmp_path)
+    facts = engine._state_facts()
+    engine.close()
     store, state = PrefixStore(str(tmp_path), 1 << 20), np.arange(256, dtype=np.uint8)
     store.save(PrefixKey(facts, (1, 2, 3)), state)
+    assert name in facts
     other = PrefixKey({**facts, name: 'other'}, (1, 2, 3))
     assert store.load(other) is None
     # Not even under the right name.
-    next(tmp_path.iterdir()).rename(tmp_path / other.name)
+    next(tmp_path.glob('*.prefix')).rename(tmp_path / other.name)
     assert store.load(other) is None
     store.save(PrefixKey(facts, (1, 2, 3)), state)
     assert np.array_equal(store.load(PrefixKey(facts, (1, 2, 3))), state)
+
+
+@pytest.mark.parametrize('header', [
+    b'[' * 5000, b'{"facts": {}, "tokens": 1e999, "state_bytes": 0}', b'{"facts": 1}', b'\xff'])
+def test_headers_that_parsers_choke_on_are_damage(tmp_path: Path, header: bytes) -> None:
+    store, key = PrefixStore(str(tmp_path), 1 << 20), PrefixKey({}, (1,))
+    store.save(key, np.zeros(4, np.uint8))
+    file, = tmp_path.glob('*.prefix')
+    file.write_bytes(b'EDGELLM1' + len(header).to_bytes(8, 'little') + header)
+    assert store.load(key) is None
+    file.write_bytes(bytes(2 << 20))
+    assert store.load(key) is None, 'a file beyond the limit is not read'
+
+
+def test_what_a_power_cut_left_is_removed(tmp_path: Path) -> None:
+    old, new = tmp_path / 'unfinished-1', tmp_path / 'unfinished-2'
+    for path in (old, new):
+        path.write_bytes(b'x')
+    os.utime(old, (1, 1))
+    PrefixStore(str(tmp_path), 1 << 20).save(PrefixKey({}, (1,)), np.zeros(4, np.uint8))
+    assert not old.exists() and new.exists()
+
+
+def test_the_parts_of_a_split_model_all_count(tmp_path: Path) -> None:
+    names = [tmp_path / f'm-0000{i}-of-00002.gguf' for i in (1, 2)]
+    for path in names:
+        path.write_bytes(b'a' * 1000)
+    first = ModelFingerprints(str(tmp_path)).of(str(names[0]))
+    names[1].write_bytes(b'b' * 1000)
+    assert ModelFingerprints(str(tmp_path)).of(str(names[0])) != first
+    assert len(first['parts']) == 2
 
 
 def test_the_files_used_longest_ago_go_first(tmp_path: Path) -> None:
@@ -200,10 +234,10 @@ def test_a_file_is_read_in_full_once_and_known_by_its_content(tmp_path: Path) ->
     data[(1 << 24) - 3 * (1 << 18)] = 1
     model.write_bytes(data)
     other = ModelFingerprints(str(folder)).of(str(model))
-    assert other['sample_xxh3'] == first['sample_xxh3'] and other['xxh3'] != first['xxh3']
+    assert other['parts'][0]['sample_xxh3'] == first['parts'][0]['sample_xxh3'] and other != first
     # What is known already is believed, so that a start does not read gigabytes.
     known = json.loads((folder / 'models.json').read_text())
     (folder / 'models.json').write_text(json.dumps(dict.fromkeys(known, 'known')))
-    assert ModelFingerprints(str(folder)).of(str(model))['xxh3'] == 'known'
+    assert ModelFingerprints(str(folder)).of(str(model))['parts'][0]['xxh3'] == 'known'
     (folder / 'models.json').write_text('{')
     assert ModelFingerprints(str(folder)).of(str(model)) == other

@@ -252,7 +252,9 @@ def test_frame_and_free_text_are_told_apart() -> None:
     ('It is 14:35 now.', 'a time of day'),
     ('Robot 6f1c2a90-1d2e-4f3a-9b8c-0123456789ab', 'a UUID'),
     ('started at 1795964582.96', 'a time stamp'),
-    ('session 3fa85f64571b', 'a random id'), ('Hello {{ user }}', 'a template'),
+    ('session 3fa85f64571b', 'a random id'), ('Boot counter: 17', 'a counter'),
+    ('This is run 4711.', 'a counter'), ('You are robot #42.', 'a counter'),
+    ('Hello {{ user }}', 'a template'),
     ('Carry at most 12 kg, at 0.3 m/s, to room 204.', ''),
     ('Drive to the dock; ratio 3:2 is fine.', '')])
 def test_text_that_looks_dynamic_is_named(text: str, what: str) -> None:

@@ -151,8 +151,8 @@ class _Run:
                 cost = Metrics(
                     steps=1, tokens=event.counts, first_token=event.first_token,
                     worst_first_token=event.first_token, first_call=event.seconds,
-                    decode=event.seconds - event.first_token, inference=event.seconds,
-                    wall=event.seconds, reuse_lost=event.lost)
+                    decode=event.decode or event.seconds - event.first_token,
+                    inference=event.seconds, wall=event.seconds, reuse_lost=event.lost)
                 return replace(step,
                                tool=event.call.name,
                                arguments=canonical_json(dict(event.call.arguments)),

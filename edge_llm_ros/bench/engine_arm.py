@@ -22,7 +22,8 @@ import time
 
 from edge_llm_ros.bench.workload import filler, Turn, Workload
 from edge_llm_ros.engine.local import LocalEngine
-from edge_llm_ros.flow.engine import Completion, EngineConfig, GenerateRequest, TokenKind
+from edge_llm_ros.flow.engine import (
+    Completion, EngineConfig, GenerateRequest, PrefillProgress, TokenKind)
 
 _CALL_TOKENS = 96
 _TOOLS = """start: {thinking} "{{\\"name\\": \\"" ( go | count | say ) "}}" <[{end}]>
@@ -38,12 +39,18 @@ class TurnResult:
     What a turn cost.
 
     :param new: message tokens never evaluated before
+    :param warm_up: prefix tokens that a restart evaluated again
     """
 
     turn: Turn
     new: int
     completion: Completion
-    restart_seconds: float = 0.0
+    warm_up: int = 0
+
+    @property
+    def prefill(self) -> int:
+        """Return the message tokens evaluated, a prefix that was evaluated again included."""
+        return self.completion.prefill + self.warm_up
 
 
 class EngineArm:
@@ -57,12 +64,13 @@ class EngineArm:
         self._config = config
         self.engine = LocalEngine(config)
         self._number = 0
+        self._last_warm_up = PrefillProgress(0, 0)
 
     def warm_up(self, tokens: tuple[int, ...]) -> float:
         """Pin a prefix and return the seconds that it took."""
         start = time.monotonic()
-        for _ in self.engine.warm_up(tokens):
-            pass
+        for progress in self.engine.warm_up(tokens):
+            self._last_warm_up = progress
         return time.monotonic() - start
 
     def restart(self, prefix: tuple[int, ...]) -> float:
@@ -103,19 +111,21 @@ class EngineArm:
         self.warm_up(prefix)
         sessions: dict[str, tuple[int, ...]] = {}
         for number, turn in enumerate(workload.turns):
-            seconds = self._before(turn, prefix)
+            warm_up = self._before(turn, prefix)
             message = filler(self.tokenize, turn.tokens, f'{turn.session} {number}')
             tokens = sessions.get(turn.session, prefix) + message
             completion = self.generate(turn.session, tokens, turn.thinking)
             sessions[turn.session] = tokens + completion.tokens
-            yield TurnResult(turn, len(message), completion, seconds)
+            yield TurnResult(turn, len(message), completion, warm_up)
 
-    def _before(self, turn: Turn, prefix: tuple[int, ...]) -> float:
+    def _before(self, turn: Turn, prefix: tuple[int, ...]) -> int:
+        """Do what comes before a turn; return the prefix tokens that it evaluated."""
         if turn.before == 'restart':
-            return self.restart(prefix)
+            self.restart(prefix)
+            return 0 if self._last_warm_up.restored else len(prefix)
         if turn.before == 'spill':
             self.spill()
-        return 0.0
+        return 0
 
     def close(self) -> None:
         """Free the engine."""

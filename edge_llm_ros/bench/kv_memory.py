@@ -26,6 +26,7 @@ import time
 from edge_llm_ros.bench.engine_arm import EngineArm
 from edge_llm_ros.bench.row import Row, row
 from edge_llm_ros.bench.workload import filler, Workload, workloads
+from edge_llm_ros.engine.llama.context import DECODE_OK
 from edge_llm_ros.engine.local import LocalEngine
 from edge_llm_ros.flow.engine import EngineConfig
 import numpy as np
@@ -63,7 +64,7 @@ def _counted(engine: EngineArm, arm: str, workload: Workload, tell: Tell) -> Ite
     finally:
         engine.close()
     new = sum(result.new for result in results)
-    prefill = sum(result.completion.prefill for result in results)
+    prefill = sum(result.prefill for result in results)
     first = [result.completion.first_token for result in results]
     tell(f'{workload.name}, {arm}: {prefill} tokens evaluated, {new} are new, {len(results)} '
          'calls')
@@ -105,7 +106,7 @@ def forks(model_path: str, repeats: int, tell: Tell) -> Iterator[Row]:
             start = time.perf_counter()
             cache.fork(0, number, _FORK_CELLS)
             times.append(time.perf_counter() - start)
-        extra = free - cache.free_cells
+        extra = free - _room(engine)
         for number in range(1, 9):
             cache.drop(number)
     engine.close()
@@ -113,6 +114,16 @@ def forks(model_path: str, repeats: int, tell: Tell) -> Iterator[Row]:
     tell(f'fork of {_FORK_CELLS} cells: {figure.median * 1e6:.0f} µs, {extra} cells for eight')
     yield figure
     yield row('fork', 'ours', 'extra_cells', [extra], 'cells')
+
+
+def _room(engine: LocalEngine) -> int:
+    """Return how many tokens llama.cpp itself finds room for, which stay evaluated nowhere."""
+    context, tokens = engine._context, 0
+    length = context.sequence_length(1)
+    while context.decode(1, length + tokens, [1] * 16) == DECODE_OK:
+        tokens += 16
+    context.cut_sequence(1, length)
+    return tokens
 
 
 def configure(model_path: str, prefix: int, repeats: int, tell: Tell) -> Iterator[Row]:

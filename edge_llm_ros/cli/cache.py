@@ -50,6 +50,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument('--context-tokens', type=int, default=8192)
     parser.add_argument('--threshold', type=float, default=0.8, metavar='SHARE',
                         help='a lower hit rate makes the command exit with 1')
+    parser.add_argument('--allow-dynamic', action='store_true',
+                        help='go on where text of the prefix looks as if it changed')
     parser.add_argument('--log', default='', metavar='JSONL',
                         help='prompts of your own agent instead, one JSON object a line')
 
@@ -73,8 +75,12 @@ def _task(args: argparse.Namespace) -> float:
     tools = GatedToolset(load_tools(args.tools), {}).schemas()
     prompt = read_file(args.prompt, PromptFile)
     examples = prompt.for_tools(args.prompt, tools)
-    for warning in dynamic_prefix(prompt.system, tools, examples):
+    warnings = dynamic_prefix(prompt.system, tools, examples)
+    for warning in warnings:
         print(f'{args.prompt}: {warning}', file=sys.stderr)
+    if warnings and not args.allow_dynamic:
+        raise EdgeLlmError('the prefix looks as if it changed from start to start; if it does '
+                           'not, say --allow-dynamic.')
     engine = LocalEngine(EngineConfig(model_path=args.model, context_tokens=args.context_tokens))
     try:
         model = LocalModel(engine, chat_format(args.chat_format, engine.info()), prompt.system,

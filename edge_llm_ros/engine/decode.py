@@ -18,69 +18,16 @@ from __future__ import annotations
 
 import time
 
-from edge_llm_ros.engine.grammar import Matcher
-from edge_llm_ros.engine.kv_cache import KvCache, Lease
-from edge_llm_ros.engine.llama.context import (
-    DECODE_ABORTED, DECODE_NO_SLOT, DECODE_OK, LlamaContext)
-from edge_llm_ros.engine.pace import Pace
+from edge_llm_ros.engine.draft import Draft, Drafter, verify
+from edge_llm_ros.engine.evaluator import Evaluator
+from edge_llm_ros.engine.grammar import Mask, Matcher
+from edge_llm_ros.engine.guess import Guess, History
+from edge_llm_ros.engine.kv_cache import Lease
+from edge_llm_ros.engine.llama.context import LlamaContext
 from edge_llm_ros.engine.sampler import Sampler
 from edge_llm_ros.flow.engine import (
-    Completion, FORCED, GenerateRequest, MemoryKind, PrefillProgress, SAMPLED, Stop,
-    TokensProgress)
-from edge_llm_ros.flow.errors import ContextFull, EngineError
+    ACCEPTED, Completion, FORCED, GenerateRequest, PrefillProgress, SAMPLED, Stop, TokensProgress)
 import numpy as np
-
-
-class Evaluator:
-    """
-    Evaluates tokens at the end of a sequence, a chunk at a time, with the cache told of each.
-
-    :param context: of the loaded model
-    :param cache: owner of sequences and cells
-    :param pace: sizes of chunks
-    """
-
-    def __init__(self, context: LlamaContext, cache: KvCache, pace: Pace) -> None:
-        self._context = context
-        self._cache = cache
-        self.pace = pace
-
-    def evaluate(self, sequence: int, tokens: list[int], logits: bool) -> bool:
-        """
-        Evaluate one chunk.
-
-        :returns: False if it was aborted; what was evaluated until then stays, if it can
-        :raises ContextFull: if there is no room, even after evicting what is idle
-        :raises EngineError: if llama_decode fails; the sequence is cut back to where it was, or
-            emptied where that cannot be
-        """
-        position = len(self._cache.tokens(sequence))
-        self._cache.reserve(len(tokens))
-        start = time.monotonic()
-        code = self._context.decode(sequence, position, tokens, logits)
-        # Cells are counted before; only those of a window are llama.cpp's own business.
-        while code == DECODE_NO_SLOT and self._cache.evict():
-            code = self._context.decode(sequence, position, tokens, logits)
-        if code == DECODE_OK:
-            self._cache.extend(sequence, tokens)
-            self.pace.measured(len(tokens), time.monotonic() - start)
-            return True
-        if code == DECODE_NO_SLOT:
-            raise ContextFull(f'llama.cpp found no room for {len(tokens)} tokens at {position}.')
-        self._take_back(sequence, position, tokens)
-        if code == DECODE_ABORTED:
-            return False
-        raise EngineError(f'llama_decode failed with {code} at token {position}.')
-
-    def _take_back(self, sequence: int, position: int, tokens: list[int]) -> None:
-        """Bring cache and memory to agree after a decode that did not end."""
-        if self._context.kind in (MemoryKind.RECURRENT, MemoryKind.HYBRID):
-            # Its one state is half-way between two tokens.
-            self._context.cut_sequence(sequence, 0)
-            self._cache.cut(sequence, 0)
-        else:
-            done = self._context.sequence_length(sequence) - position
-            self._cache.extend(sequence, tokens[:done])
 
 
 class Generation:
@@ -88,18 +35,21 @@ class Generation:
     One call being generated.
 
     A token that the grammar forces is never sampled: it waits for the next batch that is due
-    anyway. What is forced after the last choice is left for the next request to evaluate.
+    anyway. What is forced after the last choice is left for the next request to evaluate. Guesses
+    ride in the same batch; each is compared with what is chosen from the logits before it, so
+    the text is the same with and without them.
 
     :param request: what to generate
     :param lease: the sequence, with the resident part of the request's tokens
     :param deferred: positions of tokens that an earlier request generated and left unevaluated;
-        they
-        are no prefill
+        they are no prefill
+    :param drafter: guesses; None for none
+    :param text: of the conversation after the prefix, lower case
     """
 
     def __init__(self, request: GenerateRequest, lease: Lease, deferred: frozenset[int],
                  evaluator: Evaluator, context: LlamaContext, matcher: Matcher,
-                 sampler: Sampler) -> None:
+                 sampler: Sampler, drafter: Drafter | None = None, text: bytes = b'') -> None:
         self._request = request
         self._lease = lease
         self._deferred = deferred
@@ -107,12 +57,17 @@ class Generation:
         self._context = context
         self._matcher = matcher
         self._sampler = sampler
+        self._drafter = drafter
+        self._text = text
         self._random = np.random.default_rng(request.sampling.seed)
+        self._history = History(np.asarray(request.tokens, np.int32), request.max_tokens + 64)
         self._pending = list(request.tokens[lease.length:])
         self._tokens: list[int] = []
         self._origins: list[str] = []
+        self._held_back: Guess | None = None
         self._reported = 0
         self._evaluated = 0
+        self._guessed = 0
         self._decode_calls = 0
         self._start = time.monotonic()
         self._first_token: float | None = None
@@ -129,6 +84,7 @@ class Generation:
         self._tokens += tokens
         self._origins += origin * len(tokens)
         self._pending += tokens
+        self._history.append(tokens)
 
     def _append_forced(self) -> None:
         while not self._matcher.complete:
@@ -150,11 +106,12 @@ class Generation:
             decode_calls=self._decode_calls,
             first_token=seconds if self._first_token is None else self._first_token,
             seconds=seconds,
-            lost=self._lease.lost)
+            lost=self._lease.lost,
+            guessed=self._guessed)
 
     def step(self, canceled: bool) -> PrefillProgress | TokensProgress | Completion:
         """
-        Evaluate one chunk and, once the prompt is evaluated, choose a token.
+        Evaluate one chunk and, once the prompt is evaluated, choose tokens.
 
         :param canceled: whether the request was canceled since the last step
         """
@@ -168,7 +125,12 @@ class Generation:
             return self._complete(Stop.LENGTH)
         chunk = self._pending[:self._evaluator.pace.chunk]
         last = len(chunk) == len(self._pending)
-        done = self._evaluator.evaluate(self._lease.sequence, chunk, logits=last)
+        draft = self._draft(len(chunk)) if last else Draft()
+        more = draft.to_evaluate
+        rows = [len(chunk) - 1 + place for place in draft.places] if last else []
+        if last and not draft.ends:
+            rows.append(len(chunk) + len(more) - 1)
+        done = self._evaluator.evaluate(self._lease.sequence, chunk + more, rows)
         self._decode_calls += 1
         if not done:
             return self._complete(Stop.CANCELED)
@@ -176,17 +138,63 @@ class Generation:
         del self._pending[:len(chunk)]
         if not last:
             return PrefillProgress(self._evaluated, self._evaluated + len(self._pending))
-        self._choose()
+        self._choose(draft, rows)
         return self._report()
 
-    def _choose(self) -> None:
+    def _draft(self, batch: int) -> Draft:
+        """Guess what may ride in a batch that ends at a choice."""
+        self._held_back = None
+        if self._drafter is None:
+            return Draft()
+        room = min(self._evaluator.pace.largest - batch,
+                   self._request.max_tokens - len(self._tokens) - 1)
+        draft, self._held_back = self._drafter.draft(
+            batch, room, self._matcher, self._history, self._text)
+        self._guessed += len(draft.places)
+        return draft
+
+    def _pick(self, row: int, mask: Mask) -> int:
         token = self._sampler.choose(
-            self._context.logits(), self._matcher.mask(), self._request.sampling, self._random)
+            self._context.logits(row), mask, self._request.sampling, self._random)
         if self._first_token is None:
             self._first_token = time.monotonic() - self._start
-        self._matcher.consume([token])
-        self._append([token], SAMPLED)
-        self._append_forced()
+        return token
+
+    def _choose(self, draft: Draft, rows: list[int]) -> None:
+        """Take over the guesses that are right, and the choice after them."""
+        right, token = 0, None
+        if self._drafter is not None and draft.places:
+            right, token = verify(draft, lambda number, mask: self._pick(rows[number], mask),
+                                  self._drafter.acceptance)
+        self._accept(draft, right)
+        if token is None and not draft.ends:
+            token = self._pick(rows[-1], self._matcher.mask())
+            if self._drafter is not None and self._held_back is not None:
+                self._drafter.acceptance.learn(
+                    self._held_back.source, self._held_back.token == token)
+        if token is not None:
+            self._matcher.consume([token])
+            self._append([token], SAMPLED)
+            self._append_forced()
+
+    def _accept(self, draft: Draft, right: int) -> None:
+        """Append the first guesses with what is forced after them, and cut off the others."""
+        end = draft.places[right] if right < len(draft.places) else len(draft.tokens)
+        evaluated = len(draft.to_evaluate)
+        if end < evaluated:
+            length = self._evaluator.length(self._lease.sequence) - (evaluated - end)
+            self._evaluator.cut(self._lease.sequence, length)
+        taken = draft.tokens[:end]
+        if not taken:
+            return
+        self._matcher.consume(taken)
+        guesses = set(draft.places)
+        for at, token in enumerate(taken):
+            self._append([token], ACCEPTED if at in guesses else FORCED)
+        del self._pending[:min(end, evaluated)]
+        if draft.ends and right == len(draft.places):
+            # The last choice of a batch counts as sampled, as in every other batch.
+            self._origins[len(self._tokens) - end + draft.places[-1]] = SAMPLED
 
     def _report(self) -> TokensProgress:
         new = tuple(self._tokens[self._reported:])

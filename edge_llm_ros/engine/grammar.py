@@ -18,7 +18,7 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Protocol
 
 from edge_llm_ros.flow.errors import EngineError
 from llguidance import LLMatcher
@@ -26,6 +26,21 @@ import numpy as np
 import numpy.typing as npt
 
 Mask = npt.NDArray[np.uint32]
+KnownWords = dict[tuple[int, ...], Sequence[tuple[int, bytes]]]
+_KNOWN = 512  # places of a grammar whose words are kept
+_FEW = 64  # words of a mask that are looked at token by token
+
+
+class Words(Protocol):
+    """What is asked of a vocabulary."""
+
+    size: int
+
+    def piece(self, token: int) -> bytes:
+        """Return the bytes of a token."""
+
+    def first_token(self, text: bytes) -> int:
+        """Return the token that a text begins with; -1 where that cannot be said."""
 
 
 class Matcher:
@@ -33,12 +48,18 @@ class Matcher:
     A grammar that follows what is generated.
 
     :param matcher: llguidance's own, in its initial state
-    :param vocabulary: number of tokens
+    :param words: the vocabulary
+    :param known: what words() returned, by the tokens before; shared by matchers of a grammar
+    :param bits: a buffer for masks; a new one where there is none
     """
 
-    def __init__(self, matcher: LLMatcher, vocabulary: int) -> None:
+    def __init__(self, matcher: LLMatcher, words: Words, known: KnownWords,
+                 bits: Mask | None = None) -> None:
         self._matcher = matcher
-        self._bits = np.zeros((vocabulary + 31) // 32, np.uint32)
+        self._words = words
+        self._consumed: tuple[int, ...] = ()
+        self._known = known
+        self._bits = np.zeros((words.size + 31) // 32, np.uint32) if bits is None else bits
 
     def _check(self) -> None:
         # LLMatcher never raises: an error would otherwise end as "no token is allowed".
@@ -61,21 +82,79 @@ class Matcher:
         if not self._matcher.consume_tokens(list(tokens)):
             self._check()
             raise EngineError(f'grammar: tokens {list(tokens)} are not allowed here.')
+        self._consumed += tuple(tokens)
+
+    def copy(self) -> Matcher:
+        """
+        Return a matcher that goes its own way from here.
+
+        Going back is done with copies: they cost five microseconds, and rollback() leaves parsers
+        of text with multi-byte characters in a wrong state (llguidance 1.9.1).
+        """
+        copy = Matcher(self._matcher.deep_copy(), self._words, self._known, self._bits)
+        copy._consumed = self._consumed
+        return copy
 
     def forced(self) -> list[int]:
         """Return the tokens that must come next, consumed already; empty at a choice."""
         tokens: list[int] = self._matcher.compute_ff_tokens()
         self._check()
         if not tokens and not self.complete:
-            mask = self.mask()
-            words = np.flatnonzero(mask)
-            if len(words) == 1:
-                bits = int(mask[words[0]])
-                if bits & (bits - 1) == 0:
-                    tokens = [int(words[0]) * 32 + bits.bit_length() - 1]
+            few = self._few(self.mask())
+            tokens = few if len(few) == 1 else self._forced_by_its_bytes(few)
         if tokens:
             self.consume(tokens)
         return tokens
+
+    @staticmethod
+    def _few(mask: Mask) -> list[int]:
+        """Return the allowed tokens, if they are few."""
+        words = np.flatnonzero(mask)
+        if len(words) > _FEW:
+            return []
+        rows, columns = np.nonzero(np.unpackbits(
+            mask[words].view(np.uint8).reshape(-1, 4), axis=1, bitorder='little'))
+        tokens: list[int] = (words[rows] * 32 + columns).tolist()
+        return tokens
+
+    def _forced_by_its_bytes(self, allowed: list[int]) -> list[int]:
+        """
+        Return a token that is certain though the grammar allows others, or nothing.
+
+        The next bytes may be forced and their token be in doubt, since it could merge with what
+        follows. Where no allowed token goes beyond those bytes, none can merge; the others are
+        mere parts of the one that the tokenizer would write.
+        """
+        forced: bytes = self._matcher.compute_ff_bytes() if allowed else b''
+        self._check()
+        if not forced:
+            return []
+        pieces = [self._words.piece(token) for token in allowed]
+        if any(not forced.startswith(piece) for piece in pieces):
+            return []
+        token = self._words.first_token(forced)
+        certain = token in allowed and self._words.piece(token) == max(pieces, key=len)
+        return [token] if certain else []
+
+    def words(self) -> Sequence[tuple[int, bytes]]:
+        """
+        Return the allowed tokens, if they are few, each with the word that it begins.
+
+        The word ends at a quote, or where there is a choice again.
+        """
+        known = self._known.get(self._consumed)
+        if known is None:
+            known = [(token, self._word(token)) for token in self._few(self.mask())]
+            if len(self._known) >= _KNOWN:
+                self._known.clear()
+            self._known[self._consumed] = known
+        return known
+
+    def _word(self, token: int) -> bytes:
+        after = self.copy()
+        after.consume([token])
+        forced: bytes = b'' if after.complete else after._matcher.compute_ff_bytes()
+        return (self._words.piece(token) + forced).split(b'"')[0]
 
     def mask(self) -> Mask:
         """Return which tokens may come next: a bit each, in a buffer that is reused."""
@@ -89,15 +168,15 @@ class GrammarCompiler:
     Compiles grammars and keeps the last ones.
 
     :param tokenizer: llguidance's view of the vocabulary
-    :param vocabulary: number of tokens
+    :param words: the vocabulary
     :param kept: compiled grammars kept
     """
 
-    def __init__(self, tokenizer: Any, vocabulary: int, kept: int = 32) -> None:
+    def __init__(self, tokenizer: Any, words: Words, kept: int = 32) -> None:
         self._tokenizer = tokenizer
-        self._vocabulary = vocabulary
+        self._words = words
         self._kept = kept
-        self._compiled: OrderedDict[str, LLMatcher] = OrderedDict()
+        self._compiled: OrderedDict[str, tuple[LLMatcher, KnownWords]] = OrderedDict()
 
     def matcher(self, grammar: str) -> Matcher:
         """
@@ -107,14 +186,15 @@ class GrammarCompiler:
         """
         compiled = self._compiled.pop(grammar, None)
         if compiled is None:
-            compiled = LLMatcher(self._tokenizer,
-                                 LLMatcher.grammar_from_lark(grammar),
-                                 log_level=0)
-            if compiled.is_error():
-                raise EngineError(f'grammar: {compiled.get_error()}')
+            matcher = LLMatcher(
+                self._tokenizer, LLMatcher.grammar_from_lark(grammar), log_level=0)
+            if matcher.is_error():
+                raise EngineError(f'grammar: {matcher.get_error()}')
+            compiled = matcher, {}
         self._compiled[grammar] = compiled
         if len(self._compiled) > self._kept:
             self._compiled.popitem(last=False)
         # A copy, since reset() does not bring back all of a matcher's first state (llguidance
         # 1.9.1: the forced tokens after a reset are cut at the start).
-        return Matcher(compiled.deep_copy(), self._vocabulary)
+        matcher, known = compiled
+        return Matcher(matcher.deep_copy(), self._words, known)

@@ -28,6 +28,7 @@ from edge_llm_ros.flow.errors import ContextFull
 import numpy as np
 
 _EVICTIONS_KEPT = 256
+_EVICTED = 'this session was evicted from the KV cache'
 _SMALLEST_CUT = 64  # cells that are freed at once at least, so that not every decode evicts
 
 
@@ -91,7 +92,8 @@ class KvCache:
         self._clock = clock
         self._turn = 0
         self._pinned: set[str] = set()
-        self._evicted: dict[str, Ids] = {}  # what sessions had when they were evicted
+        # What sessions had when they were evicted, and why they were.
+        self._evicted: dict[str, tuple[Ids, str]] = {}
 
     @property
     def sequences(self) -> int:
@@ -196,16 +198,17 @@ class KvCache:
         """
         Free cells of what was used longest ago and is neither leased nor pinned.
 
-        Snapshots go first: an idle session goes on without one.
+        Snapshots of idle sessions go first, if that frees anything: they go on without. Those of
+        running ones go last.
 
         :param cells: how many are needed; without, the whole sequence goes
         :returns: False where there is nothing to evict
         """
-        idle = [(not s.snapshot, s.turn, n) for n, s in self._sequences.of_sessions()
-                if not s.leased and (s.snapshot or s.session not in self._pinned)]
-        if not idle:
+        order = sorted((rank, s.turn, n) for n, s in self._sequences.of_sessions()
+                       if (rank := self._eviction_rank(n, cells)) is not None)
+        if not order:
             return False
-        number = min(idle)[-1]
+        number = order[0][-1]
         sequence = self._sequences[number]
         if not sequence.snapshot:
             self._note_eviction(str(sequence.session), sequence.tokens)
@@ -215,6 +218,19 @@ class KvCache:
         else:
             self._sequences.drop(number)
         return True
+
+    def _eviction_rank(self, number: int, cells: int | None) -> int | None:
+        """Return how soon a sequence is to be evicted; None for never."""
+        sequence = self._sequences[number]
+        if not sequence.snapshot:
+            in_use = sequence.leased or sequence.session in self._pinned
+            return None if in_use else 1
+        if sequence.leased or cells is not None and not len(self._sequences.private(number)):
+            return None
+        own = self._own(str(sequence.session))
+        running = sequence.session in self._pinned or (
+            own is not None and self._sequences[own].leased)
+        return 2 if running else 0
 
     def expire(self) -> None:
         """Drop sessions that were idle for longer than session_ttl."""
@@ -242,6 +258,13 @@ class KvCache:
         """Empty a sequence; its id is free."""
         self._sequences.drop(number)
 
+    def lose(self, number: int, reason: str) -> None:
+        """Empty a leased sequence whose memory is of no use any more."""
+        sequence = self._sequences[number]
+        if sequence.session is not None:
+            self._note_eviction(sequence.session, sequence.tokens, reason)
+        self.cut(number, 0)
+
     def clear(self) -> None:
         """Drop everything, the prefix and what was spilled included."""
         for number in range(len(self._sequences)):
@@ -256,23 +279,24 @@ class KvCache:
     def _own(self, session: str) -> int | None:
         return next((n for n in range(1, len(self._sequences)) if self._is_own(n, session)), None)
 
-    def _note_eviction(self, session: str, tokens: Ids) -> None:
-        if len(self._evicted.get(session, ())) < len(tokens):
-            self._evicted[session] = tokens
+    def _note_eviction(self, session: str, tokens: Ids, reason: str = _EVICTED) -> None:
+        if session not in self._evicted or len(self._evicted[session][0]) < len(tokens):
+            self._evicted[session] = tokens, reason
         while len(self._evicted) > _EVICTIONS_KEPT:
             del self._evicted[next(iter(self._evicted))]
 
     def _lost(self, session: str, tokens: Ids, match: Match) -> str:
         """Return why more is evaluated again than an ideal cache would; empty if it is not."""
-        had = self._evicted.get(session)
+        had, reason = self._evicted.get(session, (None, ''))
         if had is not None and common_prefix(had, tokens) > match.length:
-            return 'this session was evicted from the KV cache'
-        number, shared = next(self._sequences.index.candidates(tokens), (PREFIX, 0))
-        shared = min(shared, len(tokens) - 1)
-        if shared > match.length and not self._memory.can_cut(number, shared):
+            return reason
+        own = self._own(session)
+        have = self._sequences[PREFIX if own is None else own].tokens
+        shared = min(common_prefix(have, tokens), len(tokens) - 1)
+        if shared > match.length:
             kind = self._memory.kind.name.lower()
-            return (f'the {kind} memory of this model cannot be cut back from '
-                    f'{len(self._sequences[number].tokens)} to {shared} tokens')
+            return (f'the {kind} memory of this model cannot be cut back from {len(have)} to '
+                    f'{shared} tokens')
         return ''
 
     def _fork_or_take(self, source: int, length: int) -> int:
@@ -283,8 +307,10 @@ class KvCache:
         try:
             number = self._vacate()
         except ContextFull:
-            if leased or source == PREFIX:
+            if leased or source == PREFIX or origin.session in self._pinned:
                 raise
+            self._note_eviction(str(origin.session), origin.tokens)
+            self._spill_out(source)
             self.cut(source, length)
             return source
         finally:
@@ -341,8 +367,8 @@ class KvCache:
         try:
             if not self._spill.make_room(self._memory.state_bytes(self._spare)):
                 return False
-            self._spill.put(
-                Spilled(sequence.tokens, start, self._memory.sequence_state(self._spare)))
+            self._spill.put(Spilled(str(sequence.session), sequence.tokens, start,
+                                    self._memory.sequence_state(self._spare)))
             return True
         finally:
             self._memory.cut_sequence(self._spare, 0)
@@ -350,28 +376,36 @@ class KvCache:
     def _bring_back(self, session: str, tokens: Ids, keep: int) -> None:
         """Restore a spilled sequence where that saves evaluating tokens."""
         name, shared = self._spill.match(tokens)
-        if min(shared, keep) <= self.match(session, tokens, keep).length:
+        gain = min(shared, keep) - self.match(session, tokens, keep).length
+        if gain <= 0:
             return
-        start = self._spill.entry(name).start
-        spilled = self._spill.take(name)
-        length = len(spilled.tokens)
+        spilled = self._spill.entry(name)
+        # Another's is worth it only where most of it is used: it is gone for the other then.
+        if spilled.session != session and 2 * gain < len(spilled.tokens) - spilled.start:
+            return
         own = self._own(session)
         if own is not None:
             self._sequences.drop(own)
-        number = self._vacate()
-        self._sequences[number].leased = True
-        try:
-            self.reserve(length - start)
-        except ContextFull:
-            self._sequences.drop(number)
-            return
-        if self._memory.restore_sequence(number, spilled.state, length):
+        with self._spill.held(name):
+            number = self._vacate()
+            self._sequences[number].leased = True
+            try:
+                self.reserve(len(spilled.tokens) - spilled.start)
+                self._restore(number, session, spilled)
+            except ContextFull:
+                self._sequences.drop(number)
+            self._sequences[number].leased = False
+        self._spill.take(name)
+
+    def _restore(self, number: int, session: str, spilled: Spilled) -> None:
+        """Fill an unused sequence with the prefix and what was spilled."""
+        start = spilled.start
+        if self._memory.restore_sequence(number, spilled.state, len(spilled.tokens)):
             if start:
                 self._memory.copy_sequence(PREFIX, number, start)
             self._sequences.restored(number, spilled.tokens, start)
             self._sequences[number].session = session
             self._evicted.pop(session, None)
-        self._sequences[number].leased = False
 
     def check_integrity(self) -> None:
         """

@@ -17,12 +17,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+import json
 import logging
 import threading
+import time
 from typing import Any
 
-from edge_llm_ros.engine.decode import Evaluator, Generation
+from edge_llm_ros.engine.batch_costs import BatchCosts
+from edge_llm_ros.engine.decode import Generation
+from edge_llm_ros.engine.draft import Drafter
+from edge_llm_ros.engine.evaluator import Evaluator
 from edge_llm_ros.engine.grammar import GrammarCompiler
+from edge_llm_ros.engine.guess import Acceptance
+from edge_llm_ros.engine.json_file import JsonFile
 from edge_llm_ros.engine.kv_cache import KvCache, NoCache, sequences_for
 from edge_llm_ros.engine.llama.context import LlamaContext
 from edge_llm_ros.engine.llama.model import LlamaModel
@@ -30,11 +37,13 @@ from edge_llm_ros.engine.model_fingerprint import ModelFingerprints
 from edge_llm_ros.engine.pace import Pace
 from edge_llm_ros.engine.prefix_store import PrefixKey, PrefixStore
 from edge_llm_ros.engine.sampler import Sampler
+from edge_llm_ros.engine.scheduling import Scheduling
 from edge_llm_ros.engine.sequences import PREFIX
 from edge_llm_ros.flow.engine import (
     Completion, EngineConfig, GenerateRequest, MemoryKind, ModelInfo, PrefillProgress, Stop,
     TokenKind, TokensProgress)
 from edge_llm_ros.flow.errors import ContextFull, EngineError
+import xxhash
 
 logger = logging.getLogger(__name__)
 
@@ -42,6 +51,7 @@ _WARM_UP = 'warm_up'
 # Larger than the pace of goals: nobody waits for a cancel but a shutdown, and on a CPU a running
 # decode is aborted anyway.
 _WARM_UP_CHUNK = 256
+_MENTIONS = 512  # last tokens of a conversation in which words are looked for
 
 
 class LocalEngine:
@@ -55,6 +65,8 @@ class LocalEngine:
 
     def __init__(self, config: EngineConfig,
                  keep_loading: Callable[[], bool] = lambda: True) -> None:
+        self._scheduling = Scheduling(config.cpu_affinity, config.niceness)
+        self._scheduling.apply()
         self._model = LlamaModel(config, keep_loading)
         try:
             self._context = LlamaContext(
@@ -74,13 +86,14 @@ class LocalEngine:
 
     def _set_up(self, config: EngineConfig, context: LlamaContext) -> None:
         self._info = self._model.info(context.context_tokens, context.threads,
-                                      context.kv_bytes_per_token, context.kv_bytes)
+                                      context.shape(), context.kv_bytes)
         special = self._info.special_tokens
         end_ids = [token.id for token in special if token.kind is TokenKind.END]
         self._sampler = Sampler(self._info.vocabulary, [token.id for token in special])
         self._compiler = GrammarCompiler(
-            self._model.vocabulary.guidance_tokenizer(end_ids), self._info.vocabulary)
+            self._model.vocabulary.guidance_tokenizer(end_ids), self._model.vocabulary)
         self._reuse = config.reuse
+        self._swa_full = config.swa_full
         self._cache = (KvCache if config.reuse else NoCache)(
             context, context.sequences, context.context_tokens, config.spill_bytes,
             config.session_ttl)
@@ -88,6 +101,9 @@ class LocalEngine:
         self._store = PrefixStore(folder, config.prefix_bytes) if folder else None
         self._evaluator = Evaluator(
             context, self._cache, Pace(config.chunk_seconds, config.batch_tokens))
+        # Wrong guesses are cut off, which only plain attention bears.
+        self._guesses = config.guess and context.kind is MemoryKind.FULL
+        self._drafter: Drafter | None = None
         # Generated tokens that a session's requests left unevaluated, by position.
         self._deferred: dict[str, dict[int, int]] = {}
         self._busy = threading.Lock()
@@ -134,6 +150,8 @@ class LocalEngine:
                 self._deferred.clear()
                 if self._reuse:
                     yield from self._pin_prefix(tuple(tokens))
+                if self._guesses and self._drafter is None:
+                    self._drafter = self._make_drafter()
             finally:
                 self._end(_WARM_UP)
 
@@ -148,12 +166,12 @@ class LocalEngine:
             if self._is_canceled(_WARM_UP):
                 raise EngineError('the warm-up was canceled.')
             chunk = rest[:min(_WARM_UP_CHUNK, self._context.batch_tokens)]
-            if self._evaluator.evaluate(PREFIX, chunk, logits=False):
+            if self._evaluator.evaluate(PREFIX, chunk):
                 del rest[:len(chunk)]
                 yield PrefillProgress(len(tokens) - len(rest), len(tokens))
         if store is not None:
             store.save(key, self._context.sequence_state(PREFIX))
-        if self._context.kind is MemoryKind.WINDOW:
+        if self._context.kind is MemoryKind.WINDOW and not self._swa_full:
             self._drop_cells_behind_the_window(tokens)
 
     def _drop_cells_behind_the_window(self, tokens: tuple[int, ...]) -> None:
@@ -169,6 +187,48 @@ class LocalEngine:
         if not self._context.restore_sequence(PREFIX, state, len(tokens)):
             raise EngineError('llama.cpp does not take the state that it gave.')
         self._cache.extend(PREFIX, tokens)
+
+    def _make_drafter(self) -> Drafter | None:
+        """Return what guesses, with the costs of batches known from disk or measured."""
+        known = JsonFile(self._store.folder / 'batch_costs.json') if self._store else None
+        name = xxhash.xxh3_64_hexdigest(json.dumps(
+            [self._state_facts() if known else '', self._context.threads]).encode())
+        try:
+            costs = BatchCosts(known.get(name) if known else ())
+        except (TypeError, ValueError):
+            measured = self._measure_batches()
+            if measured is None:
+                return None
+            costs = measured
+            if known:
+                known.put(name, list(costs.table().values()))
+        logger.info('a batch of %s', ', '.join(
+            f'{size} takes {seconds * 1e3:.1f} ms' for size, seconds in costs.table().items()))
+        self._evaluator.costs = costs
+        return Drafter(costs, Acceptance())
+
+    def _measure_batches(self) -> BatchCosts | None:
+        """Measure batches behind the prefix; None where there is no room, or at a cancel."""
+        start = len(self._cache.tokens(PREFIX))
+        prefix = self._cache.tokens(PREFIX).tolist()
+        lease = self._cache.lease(_WARM_UP, [*prefix, 0], keep=start)
+
+        def decode(size: int) -> float:
+            begin = time.monotonic()
+            if self._is_canceled(_WARM_UP) or not self._evaluator.evaluate(
+                    lease.sequence, [0] * size, [size - 1]):
+                raise EngineError('the warm-up was canceled.')
+            seconds = time.monotonic() - begin
+            self._cache.cut(lease.sequence, start)
+            return seconds
+
+        try:
+            return BatchCosts.measure(decode)
+        except ContextFull:
+            return None
+        finally:
+            self._cache.release(lease.sequence)
+            self._cache.forget(_WARM_UP)
 
     def _state_facts(self) -> dict[str, Any]:
         """Return all that an evaluated state depends on beside its tokens."""
@@ -213,7 +273,7 @@ class LocalEngine:
             positions = frozenset(
                 p for p, token in deferred.items() if request.tokens[p:p + 1] == (token,))
             generation = Generation(request, lease, positions, self._evaluator, self._context,
-                                    matcher, self._sampler)
+                                    matcher, self._sampler, self._drafter, self._said(request))
             while True:
                 event = generation.step(self._is_canceled(request.id))
                 if isinstance(event, Completion) and event.stop is Stop.COMPLETE:
@@ -227,6 +287,13 @@ class LocalEngine:
                 del self._deferred[request.session][position]
             self._cache.release(lease.sequence)
 
+    def _said(self, request: GenerateRequest) -> bytes:
+        """Return the last of what was said after the prefix, for words that it mentions."""
+        if self._drafter is None:
+            return b''
+        start = max(len(self._cache.tokens(PREFIX)), len(request.tokens) - _MENTIONS)
+        return self._model.vocabulary.detokenize(request.tokens[start:]).lower()
+
     def _tell_lost(self, reason: str) -> None:
         """Log a reason once; the others are in the metrics."""
         kind = reason.split(' from ')[0]
@@ -236,6 +303,7 @@ class LocalEngine:
 
     def _begin(self, request_id: str) -> None:
         self._check_open()
+        self._scheduling.apply()
         with self._cancel_lock:
             self._running = request_id
             self._context.abort(request_id in self._canceled)

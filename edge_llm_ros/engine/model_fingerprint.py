@@ -16,22 +16,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-import json
-import logging
 import os
 from pathlib import Path
-import tempfile
+import re
 from typing import Any
 
+from edge_llm_ros.engine.json_file import JsonFile
 import xxhash
 
-logger = logging.getLogger(__name__)
-
-_FILE = 'models.json'
-_KEPT = 64  # model files remembered
 _HEADER_BYTES = 1 << 23  # a GGUF header with a vocabulary of 152 k takes six millions
 _BLOCKS, _BLOCK_BYTES = 16, 1 << 16
+
+
+def parts(path: str) -> list[str]:
+    """Return the files that llama.cpp loads for a path: a split model's parts, or the file."""
+    found = re.fullmatch(r'(.*-)00001(-of-)(\d{5})(\.gguf)', path)
+    if not found:
+        return [path]
+    start, middle, count, end = found.groups()
+    return [f'{start}{i:05d}{middle}{count}{end}' for i in range(1, int(count) + 1)]
 
 
 def sample(path: str) -> dict[str, Any]:
@@ -59,39 +62,25 @@ class ModelFingerprints:
     """
     The hashes of model files, each read in full once and then known by its sample.
 
-    :param folder: keeps what is known; is made when something is saved
+    :param folder: keeps what is known
     """
 
     def __init__(self, folder: str) -> None:
-        self._folder = Path(folder)
+        self._known = JsonFile(Path(folder) / 'models.json')
 
     def of(self, path: str) -> dict[str, Any]:
-        """Return what a file is: equal for equal contents, whatever its name and time are."""
+        """
+        Return what a model is: equal for equal contents, whatever its files' names and times are.
+
+        :param path: of the file, or of the first of its parts
+        """
+        return {'parts': [self._of(part) for part in parts(path)]}
+
+    def _of(self, path: str) -> dict[str, Any]:
         seen = sample(path)
         name = f'{seen["bytes"]}-{seen["modified"]}-{seen["sample_xxh3"]}'
-        known = self._read()
-        value = known.get(name)
+        value = self._known.get(name)
         if not isinstance(value, str):
             value = full_hash(path)
-            self._write({**known, name: value})
+            self._known.put(name, value)
         return {'bytes': seen['bytes'], 'sample_xxh3': seen['sample_xxh3'], 'xxh3': value}
-
-    def _read(self) -> Mapping[str, Any]:
-        try:
-            known = json.loads((self._folder / _FILE).read_text())
-            return known if isinstance(known, dict) else {}
-        except FileNotFoundError:
-            return {}
-        except (OSError, ValueError) as error:
-            logger.warning('%s: %s; model files are hashed again', self._folder / _FILE, error)
-            return {}
-
-    def _write(self, known: Mapping[str, Any]) -> None:
-        text = json.dumps(dict(list(known.items())[-_KEPT:]), indent=1)
-        try:
-            self._folder.mkdir(parents=True, exist_ok=True)
-            with tempfile.NamedTemporaryFile('w', dir=self._folder, delete=False) as file:
-                file.write(text)
-            os.replace(file.name, self._folder / _FILE)
-        except OSError as error:
-            logger.warning('%s cannot be written: %s', self._folder / _FILE, error)

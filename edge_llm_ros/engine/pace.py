@@ -27,16 +27,16 @@ class Pace:
 
     def __init__(self, seconds: float, largest: int) -> None:
         self._seconds = seconds
-        self._largest = largest
+        self.largest = largest
         self._rate = 0.0
 
     @property
     def chunk(self) -> int:
         """Return the tokens of the next chunk."""
         size = 16
-        while size * 2 <= self._largest and size * 2 <= self._rate * self._seconds * 1.25:
+        while size * 2 <= self.largest and size * 2 <= self._rate * self._seconds * 1.25:
             size *= 2
-        return min(size, self._largest)
+        return min(size, self.largest)
 
     def measured(self, tokens: int, seconds: float) -> None:
         """Take note of how long a chunk took."""

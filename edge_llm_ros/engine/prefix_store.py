@@ -23,6 +23,7 @@ reaches llama.cpp.
 from __future__ import annotations
 
 from collections.abc import Mapping
+import contextlib
 from dataclasses import dataclass
 import json
 import logging
@@ -30,6 +31,7 @@ import os
 from pathlib import Path
 import struct
 import tempfile
+import time
 from typing import Any
 
 import numpy as np
@@ -42,6 +44,8 @@ _MAGIC = b'EDGELLM1'
 _LENGTH = struct.Struct('<Q')
 _MAX_HEADER = 1 << 16
 _SUFFIX = '.prefix'
+_UNFINISHED = 'unfinished-'
+_ABANDONED = 3600.0  # seconds after which an unfinished file is one of a power cut
 
 State = npt.NDArray[np.uint8]
 
@@ -85,8 +89,11 @@ class PrefixStore:
         """Return the state of a prefix; None, logged, where there is no good one."""
         path = self.folder / key.name
         try:
+            if path.stat().st_size > self._limit:
+                raise OSError(f'it is larger than {self._limit} bytes')
             data = np.fromfile(path, np.uint8)
-            os.utime(path)
+            with contextlib.suppress(OSError):  # a folder that is read-only
+                os.utime(path)
         except FileNotFoundError:
             return None
         except OSError as error:
@@ -107,13 +114,15 @@ class PrefixStore:
             'state_xxh3': xxhash.xxh3_128_hexdigest(state.data)}, sort_keys=True).encode()
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
-            with tempfile.NamedTemporaryFile(dir=self.folder, delete=False) as file:
+            with tempfile.NamedTemporaryFile(
+                    dir=self.folder, prefix=_UNFINISHED, delete=False) as file:
                 try:
                     file.write(_MAGIC + _LENGTH.pack(len(header)) + header + tokens)
                     file.write(state.data)
                     file.flush()
                     os.fsync(file.fileno())
                     os.replace(file.name, self.folder / key.name)
+                    _sync(self.folder)
                 except BaseException:
                     os.unlink(file.name)
                     raise
@@ -123,6 +132,9 @@ class PrefixStore:
 
     def _remove_old(self) -> None:
         """Remove the files used longest ago until the rest is within the limit."""
+        for path in self.folder.glob(f'{_UNFINISHED}*'):
+            if time.time() - path.stat().st_mtime > _ABANDONED:
+                path.unlink(missing_ok=True)
         files = [(path.stat(), path) for path in self.folder.glob(f'*{_SUFFIX}')]
         files.sort(key=lambda entry: entry[0].st_mtime_ns, reverse=True)
         total = 0
@@ -130,6 +142,15 @@ class PrefixStore:
             total += stat.st_size
             if total > self._limit:
                 path.unlink(missing_ok=True)
+
+
+def _sync(folder: Path) -> None:
+    """Make sure that a rename in a folder survives a power cut."""
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
 
 
 def _verify(data: State, key: PrefixKey) -> tuple[str, State]:
@@ -145,7 +166,7 @@ def _verify(data: State, key: PrefixKey) -> tuple[str, State]:
         header = json.loads(data[start:start + length].tobytes())
         facts, count = header['facts'], int(header['tokens'])
         size, hashes = int(header['state_bytes']), (header['tokens_xxh3'], header['state_xxh3'])
-    except (ValueError, KeyError, TypeError):
+    except (ValueError, KeyError, TypeError, OverflowError, RecursionError):
         return 'its header is damaged', nothing
     if facts != dict(key.facts) or count != len(key.tokens):
         return 'is of another model, engine or prompt', nothing

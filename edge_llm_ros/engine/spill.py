@@ -17,6 +17,8 @@
 from __future__ import annotations
 
 from collections import OrderedDict
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 import itertools
 
@@ -30,11 +32,13 @@ class Spilled:
     """
     The private part of a sequence.
 
+    :param session: that it belongs to
     :param tokens: of the whole sequence
     :param start: tokens that belong to the pinned prefix and are not in the state
     :param state: what llama.cpp holds for the rest
     """
 
+    session: str
     tokens: Ids
     start: int
     state: npt.NDArray[np.uint8]
@@ -52,15 +56,26 @@ class Spill:
         self._entries: OrderedDict[int, Spilled] = OrderedDict()
         self._index = PrefixIndex()
         self._names = itertools.count()
+        self._held: int | None = None
         self.bytes = 0
 
     def make_room(self, size: int) -> bool:
         """Drop what was used longest ago until a state fits; False where it never will."""
-        if size > self._limit:
+        held = 0 if self._held is None else self._entries[self._held].state.nbytes
+        if held + size > self._limit:
             return False
         while self.bytes + size > self._limit:
-            self.take(next(iter(self._entries)))
+            self.take(next(name for name in self._entries if name != self._held))
         return True
+
+    @contextmanager
+    def held(self, name: int) -> Iterator[None]:
+        """Keep a spilled sequence whatever room is asked for meanwhile."""
+        self._held = name
+        try:
+            yield
+        finally:
+            self._held = None
 
     def put(self, spilled: Spilled) -> None:
         """Keep a state that make_room() was asked for."""

@@ -42,15 +42,19 @@ class EngineConfig:
     :param chunk_seconds: a prefill chunk adapts to take about this long
     :param threads: for decode; 0 leaves cores to the robot by itself
     :param batch_threads: for prefill; 0 for the same as threads
+    :param cpu_affinity: cores of the threads that evaluate, as in 0-3,6; empty for all
+    :param niceness: of these threads, 0 to 19; more gives way more
     :param gpu_layers: layers put on the GPU; -1 for all
     :param cache_type_k: of the keys in the KV cache: f16, q8_0 or q4_0
     :param cache_type_v: of the values; the same
     :param flash_attention: auto, on or off
-    :param swa_full: whether a model with a sliding window keeps all of its cells
+    :param swa_full: whether a model with a sliding window gets as many cells for its window layers
+        as for the others
     :param rope_freq_base: 0 for that of the model
     :param rope_freq_scale: 0 for that of the model
     :param session_ttl: seconds after which the cells of an idle session are freed; 0 for never
     :param spill_bytes: host memory for evicted sessions; 0 for none
+    :param guess: whether tokens are guessed and verified in the batch that is due anyway
     :param reuse: False evaluates everything at every request: the baseline of benchmarks
     :param prefix_folder: keeps evaluated prefixes across restarts; empty for none
     :param prefix_bytes: of that folder at most
@@ -63,6 +67,8 @@ class EngineConfig:
     chunk_seconds: float = 0.2
     threads: int = 0
     batch_threads: int = 0
+    cpu_affinity: str = ''
+    niceness: int = 0
     gpu_layers: int = -1
     cache_type_k: str = 'f16'
     cache_type_v: str = 'f16'
@@ -72,6 +78,7 @@ class EngineConfig:
     rope_freq_scale: float = 0.0
     session_ttl: float = 0.0
     spill_bytes: int = 0
+    guess: bool = True
     reuse: bool = True
     prefix_folder: str = ''
     prefix_bytes: int = 2 << 30
@@ -113,7 +120,8 @@ class ModelInfo:
     """
     What a loaded model says of itself, and what its context is.
 
-    :param kv_bytes_per_token: what a token takes in the KV cache, from the model's shape
+    :param kv_bytes_per_token: what a token takes in the KV cache
+    :param state_bytes: what a sequence takes beside its tokens: the state of recurrent layers
     :param kv_bytes: of all KV cells and states, as llama.cpp allocated them
     :param window: tokens of the sliding window; 0 where there is none
     """
@@ -134,6 +142,7 @@ class ModelInfo:
     layers: int = 0
     gpu_layers: int = 0
     kv_bytes_per_token: int = 0
+    state_bytes: int = 0
     kv_bytes: int = 0
     memory: MemoryKind = MemoryKind.FULL
     window: int = 0
@@ -208,7 +217,7 @@ class Stop(enum.IntEnum):
     CANCELED = 3
 
 
-SAMPLED, FORCED = 'S', 'F'
+SAMPLED, FORCED, ACCEPTED = 'S', 'F', 'A'
 
 
 @dataclass(frozen=True)
@@ -217,11 +226,12 @@ class Completion:
     The end of a generation.
 
     :param tokens: all that was generated, frame included
-    :param origins: a letter for each token: sampled (S) or forced (F)
+    :param origins: a letter for each token: sampled (S), forced (F) or a guess that was right (A)
     :param cached: message tokens found in the KV cache
     :param prefill: message tokens evaluated
     :param lost: why more was evaluated than an ideal cache would; empty where it was not
     :param first_token: seconds to the first token chosen from logits; to the end where none was
+    :param guessed: tokens that were guessed and put into a batch
     :param seconds: from the request to the last token
     """
 
@@ -234,6 +244,7 @@ class Completion:
     first_token: float
     seconds: float
     lost: str = ''
+    guessed: int = 0
 
 
 class Tokenizer(Protocol):

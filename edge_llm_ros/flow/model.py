@@ -48,6 +48,7 @@ class CallMade:
 
     :param first_token: seconds from the request to the first token chosen from logits
     :param seconds: from the request until the call was parsed
+    :param decode: seconds of generation after first tokens
     :param lost: why more was evaluated than an ideal cache would; empty where it was not
     """
 
@@ -56,6 +57,7 @@ class CallMade:
     first_token: float
     seconds: float
     lost: str = ''
+    decode: float = 0.0
 
 
 @dataclass(frozen=True)

@@ -31,6 +31,9 @@ _PATTERNS: Mapping[str, re.Pattern[str]] = {
     'a UUID': re.compile(r'\b[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}\b'),
     'a time stamp': re.compile(r'\b1[5-9]\d{8}(\d{3}|\d{6}|\d{9})?(\.\d+)?\b'),
     'a random id': re.compile(r'(?<![-\w])(?=[0-9a-f]*\d)(?=[0-9a-f]*[a-f])[0-9a-f]{12,}\b'),
+    'a counter': re.compile(
+        r'#\d{2,}\b|\b(run|boot|session|counter|serial|build|attempt)\b[^.\n\d]{0,12}\d{2,}\b',
+        re.I),
     'a template that was not filled in': re.compile(r'\{\{.*?\}\}|\$\{\w+\}|%\(\w+\)s'),
 }
 
@@ -51,7 +54,11 @@ def dynamic_prefix(system: str, tools: Sequence[ToolSchema], examples: Sequence[
     """
     texts = [('system', system)]
     texts += [(f'the description of {tool.name}', tool.description) for tool in tools]
+    texts += [(f'the description of {tool.name}.{name}', str(schema.get('description', '')))
+              for tool in tools for name, schema in tool.parameters.get('properties', {}).items()]
     texts += [(f'examples.{i}.instruction', e.instruction) for i, e in enumerate(examples)]
+    texts += [(f'examples.{i}.steps.{j}.observation', text)
+              for i, e in enumerate(examples) for j, (_, text) in enumerate(e.steps)]
     return [f'{where}: {words!r} looks like {what}. If it changes from start to start, the prefix '
             f'is evaluated again each time; put it into the context of the goal.'
             for where, text in texts for what, words in looks_dynamic(text)]

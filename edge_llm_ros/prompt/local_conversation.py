@@ -16,7 +16,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 import itertools
 import logging
 import time
@@ -24,7 +24,7 @@ from typing import Protocol
 
 from edge_llm_ros.flow.cancellation import Cancellation
 from edge_llm_ros.flow.engine import (
-    Completion, Engine, FORCED, GenerateRequest, PrefillProgress, SAMPLED, Stop)
+    ACCEPTED, Completion, Engine, FORCED, GenerateRequest, PrefillProgress, SAMPLED, Stop)
 from edge_llm_ros.flow.errors import CallCutShort, EngineError
 from edge_llm_ros.flow.metrics import TokenCounts
 from edge_llm_ros.flow.model import CallCanceled, CallMade, Prefilling, Writing
@@ -40,6 +40,7 @@ logger = logging.getLogger(__name__)
 
 # Of this process: an id that was canceled once is never used again.
 _requests = itertools.count(1)
+_SHORTER = 4  # times, after a call that was too long
 _SUMMARY_FRAME = 64  # tokens of the request for a summary
 _KEPT_SHARE = 0.5  # of a session's room, once it is full: so that it does not happen every turn
 _SUMMARIZE = (
@@ -60,7 +61,7 @@ class Owner(Protocol):
     def tokens(self, pieces: Sequence[Piece]) -> Tokens:
         """Return the tokens of pieces."""
 
-    def grammar(self, allowed: frozenset[str] | None) -> str:
+    def grammar(self, allowed: frozenset[str] | None, text_length: int) -> str:
         """Return the grammar of a call of the allowed tools."""
 
 
@@ -79,6 +80,7 @@ class LocalConversation:
         self._transcript = Transcript(model.prefix)
         self._new = 0
         self._spent = TokenCounts()
+        self._decode_seconds = 0.0
         self._lost = ''
         self._note = ''
         self._told = time.monotonic()
@@ -123,17 +125,42 @@ class LocalConversation:
         opening = model.tokens(model.format.call_prompt())
         if len(self.tokens) - len(model.prefix) > self._room(opening):
             yield from self._make_room(opening, cancellation)
+        text_length = model.limits.text_length
+        for last, length in ((False, text_length), (True, text_length // _SHORTER)):
+            completion = yield from self._attempt(
+                opening, model.grammar(allowed, length), cancellation)
+            if completion.stop is not Stop.LENGTH or last:
+                yield self._finish(completion, opening)
+                return
+            logger.info('%s: a call was longer than call_tokens; once more with texts of up to '
+                        '%d characters', self.name, text_length // _SHORTER)
+            self._give_up(completion, opening)
+
+    def _attempt(self, opening: Tokens, grammar: str, cancellation: Cancellation
+                 ) -> Generator[Prefilling | Writing, None, Completion]:
+        """Generate a call and return how it ended."""
+        model = self._model
         written: list[int] = []
-        for event in self._generate(self.tokens + opening, model.grammar(allowed),
-                                    model.limits.call_tokens, cancellation):
+        for event in self._generate(self.tokens + opening, grammar, model.limits.call_tokens,
+                                    cancellation):
             if isinstance(event, Completion):
-                yield self._finish(event, opening)
-            elif isinstance(event, Prefilling):
+                return event
+            if isinstance(event, Prefilling):
                 yield event
             else:
                 written += event
                 text = model.engine.detokenize(written).decode('utf-8', 'replace')
                 yield Writing(without_frame(text, model.format.frame))
+        raise EngineError('the engine ended without a completion.')
+
+    def _give_up(self, completion: Completion, opening: Tokens) -> None:
+        """Count what a generation cost that is not kept."""
+        self._lost = completion.lost or self._lost
+        new = min(self._new + len(opening), completion.prefill)
+        self._spent += TokenCounts(
+            cached=completion.cached, prefill=completion.prefill, new=new,
+            decode_calls=completion.decode_calls) + _all_generated(completion)
+        self._new = max(0, self._new + len(opening) - new)
 
     def _generate(self, tokens: Tokens, grammar: str, max_tokens: int, cancellation: Cancellation
                   ) -> Iterator[Prefilling | Tokens | Completion]:
@@ -166,26 +193,34 @@ class LocalConversation:
 
     def _make_room(self, opening: Tokens, cancellation: Cancellation) -> Iterator[Prefilling]:
         """Drop the oldest messages, and tell the model so in a line."""
-        summary = ''
-        if self._model.limits.summary_length:
-            summary = yield from self._summarize(opening, cancellation)
-        note = _LEFT_OUT.format(summary=f' Summary: {summary}' if summary else '')
-        before, room = len(self.tokens), self._room(opening)
-
-        def first(text: str) -> Tokens:
-            return self._model.tokens(self._model.format.instruction(f'{note}\n\n{text}', True))
-
-        for target in (int(room * _KEPT_SHARE), room):
-            dropped = self._transcript.shorten(target, first)
-            if dropped:
-                self._lost = 'older messages of the session were left out'
-                logger.info('%s: %d messages were left out, %d tokens became %d', self.name,
-                            dropped, before, len(self.tokens))
+        room, length, summary = self._room(opening), self._model.limits.summary_length, ''
+        if not self._transcript.can_shorten(room - length, self._first('')):
+            return
+        if length:
+            told = yield from self._summarize(opening, cancellation)
+            if told is None:
                 return
+            summary = f' Summary: {told}' if told else ''
+        before = len(self.tokens)
+        dropped, added = self._transcript.shorten(
+            room, int(room * _KEPT_SHARE), self._first(_LEFT_OUT.format(summary=summary)))
+        self._new += added
+        self._lost = 'older messages of the session were left out'
+        logger.info('%s: %d messages were left out, %d tokens became %d', self.name, dropped,
+                    before, len(self.tokens))
+
+    def _first(self, note: str) -> Callable[[str], Tokens]:
+        """Return what writes an instruction as the first message, with a note."""
+        model = self._model
+        return lambda text: model.tokens(model.format.instruction(f'{note}\n\n{text}', True))
 
     def _summarize(self, opening: Tokens, cancellation: Cancellation
-                   ) -> Generator[Prefilling, None, str]:
-        """Let the model sum up what is about to be dropped; empty where there is no room."""
+                   ) -> Generator[Prefilling, None, str | None]:
+        """
+        Let the model sum up what is about to be dropped.
+
+        :returns: a line; empty where there is no room for it; None if it was canceled
+        """
         model, length = self._model, self._model.limits.summary_length
         request = model.tokens(model.format.instruction(_SUMMARIZE, False))
         room = model.engine.info().context_tokens - len(request) - len(opening) - length
@@ -199,11 +234,11 @@ class LocalConversation:
             if isinstance(event, Prefilling):
                 yield event
             elif isinstance(event, Completion):
-                self._spent += TokenCounts(
-                    cached=event.cached, prefill=event.prefill, decode_calls=event.decode_calls,
-                    new=min(self._new + len(request) + len(opening), event.prefill),
-                    text=len(event.tokens)) + _all_generated(event)
-                self._new = 0
+                self._give_up(event, (*request, *opening))
+                self._spent += TokenCounts(text=len(event.tokens))
+                self._decode_seconds += event.seconds - event.first_token
+                if event.stop is Stop.CANCELED:
+                    return None
                 text = model.engine.detokenize(event.tokens).decode('utf-8', 'replace')
                 return text.removesuffix(model.format.end_of_turn).strip()
         return ''
@@ -216,6 +251,7 @@ class LocalConversation:
         counts = self._spent + TokenCounts(cached=completion.cached, prefill=completion.prefill,
                                            new=new, decode_calls=completion.decode_calls)
         self._spent = TokenCounts()
+        self._lost = completion.lost or self._lost
         if completion.stop is not Stop.COMPLETE:
             self._new = max(0, self._new - new)
             counts += _all_generated(completion)
@@ -230,9 +266,10 @@ class LocalConversation:
         self._transcript.append(Message(MessageKind.CALL, opening + completion.tokens))
         self._new = 0 if completion.decode_calls else self._new + len(opening)
         first_token = seconds - (completion.seconds - completion.first_token)
-        lost, self._lost = completion.lost or self._lost, ''
+        decode = seconds - first_token + self._decode_seconds
+        lost, self._lost, self._decode_seconds = self._lost, '', 0.0
         return CallMade(call, counts + self._generated(completion, call), first_token, seconds,
-                        lost)
+                        lost, decode)
 
     def _generated(self, completion: Completion, call: ToolCall) -> TokenCounts:
         """Count what was generated between the frame's opening and closing."""
@@ -244,10 +281,13 @@ class LocalConversation:
         inside, in_text = free_text_tokens(pieces, model.format.frame, tool, call)
         origins = [origin for origin, kept in zip(completion.origins, inside) if kept]
         return TokenCounts(
-            sampled=origins.count(SAMPLED), forced=origins.count(FORCED), text=sum(in_text))
+            sampled=origins.count(SAMPLED), forced=origins.count(FORCED),
+            accepted_draft=origins.count(ACCEPTED), draft=completion.guessed, text=sum(in_text))
 
 
 def _all_generated(completion: Completion) -> TokenCounts:
     """Count what was generated of a call that was not kept, its frame included."""
     return TokenCounts(sampled=completion.origins.count(SAMPLED),
-                       forced=completion.origins.count(FORCED))
+                       forced=completion.origins.count(FORCED),
+                       accepted_draft=completion.origins.count(ACCEPTED),
+                       draft=completion.guessed)

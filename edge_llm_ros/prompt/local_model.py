@@ -56,8 +56,9 @@ class LocalModel:
         self._conversations: OrderedDict[str, LocalConversation] = OrderedDict()
         self._kept = kept
         self._names = itertools.count(1)
-        self.grammar(None)
+        self.grammar(None, limits.text_length)
         needed = len(self.prefix) + limits.call_tokens + _SMALLEST_GOAL
+        needed += limits.summary_length + _SMALLEST_GOAL if limits.summary_length else 0
         if needed > engine.info().context_tokens:
             raise ConfigError(
                 f'context_tokens: {engine.info().context_tokens} are too few: the prefix has '
@@ -69,10 +70,14 @@ class LocalModel:
         """Return the tokens of pieces."""
         return self._pieces.tokens(pieces)
 
-    def grammar(self, allowed: frozenset[str] | None) -> str:
-        """Return the grammar of a call of the allowed tools, compiled by the engine."""
+    def grammar(self, allowed: frozenset[str] | None, text_length: int) -> str:
+        """
+        Return the grammar of a call of the allowed tools, compiled by the engine.
+
+        :param text_length: characters of a free text at most
+        """
         tools = [t for t in self.tools if allowed is None or t.name in allowed]
-        grammar = self.format.grammar(tools, self.limits.text_length)
+        grammar = self.format.grammar(tools, text_length)
         self.engine.check_grammar(grammar)
         return grammar
 

@@ -72,35 +72,55 @@ class Transcript:
         self._messages.append(message)
         self.tokens += message.tokens
 
-    def shorten(self, room: int, first: Callable[[str], Tokens]) -> int:
-        """
-        Drop the oldest messages, as few as will do.
+    def can_shorten(self, room: int, first: Callable[[str], Tokens]) -> bool:
+        """Say whether shorten() would find a way into some room."""
+        return self._way(room, room, first) is not None
 
-        Goals that are over go first, then the steps of the current one, a call and what came of
-        it together. Its instruction stays, and so does its last step.
+    def shorten(self, room: int, target: int, first: Callable[[str], Tokens]) -> tuple[int, int]:
+        """
+        Drop the oldest messages.
+
+        Goals that are over go first. Only if that is not enough, the oldest steps of the current
+        one go, a call and what came of it together; its instruction and its last step stay.
 
         :param room: tokens after the prefix that may stay
+        :param target: tokens to come down to, if possible, so that it does not happen every turn
         :param first: returns the tokens of an instruction's text as the first message, with a
             note about what is missing
-        :returns: how many messages were dropped; 0 where that is not enough or not needed
+        :returns: how many messages were dropped, and how many tokens the first one has more; 0
+            and 0 where there is no way
         """
-        for kept in self._ways():
-            messages = [Message(MessageKind.INSTRUCTION, first(kept[0].text), kept[0].text),
-                        *kept[1:]]
-            if sum(len(message.tokens) for message in messages) <= room:
-                dropped = len(self._messages) - len(messages)
-                self._messages = messages
-                self.tokens = sum((message.tokens for message in messages), self._prefix)
-                return dropped
-        return 0
+        kept = self._way(room, target, first)
+        if kept is None:
+            return 0, 0
+        dropped, before = len(self._messages) - len(kept), len(self._oldest(kept).tokens)
+        self._messages = kept
+        self.tokens = sum((message.tokens for message in kept), self._prefix)
+        return dropped, max(0, len(kept[0].tokens) - before)
 
-    def _ways(self) -> list[list[Message]]:
-        """Return what may be kept, the longest first."""
+    def _oldest(self, kept: list[Message]) -> Message:
+        return next(m for m in self._messages if m.text == kept[0].text
+                    and m.kind is MessageKind.INSTRUCTION)
+
+    def _way(self, room: int, target: int, first: Callable[[str], Tokens]
+             ) -> list[Message] | None:
+        """Return what is kept; None where nothing fits."""
+        goals, steps = self._ways()
+        for ways, most in ((goals, target), (goals[-1:], room), (steps, target), (steps, room)):
+            for way in ways:
+                kept = [Message(MessageKind.INSTRUCTION, first(way[0].text), way[0].text),
+                        *way[1:]]
+                if sum(len(message.tokens) for message in kept) <= most:
+                    return kept
+        return None
+
+    def _ways(self) -> tuple[list[list[Message]], list[list[Message]]]:
+        """Return what is left without finished goals, and of the current one, longest first."""
         messages = self._messages
         goals = [i for i, m in enumerate(messages) if m.kind is MessageKind.INSTRUCTION]
         if not goals:
-            return []
+            return [], []
         last = goals[-1]
         steps = [i for i, m in enumerate(messages) if m.kind is MessageKind.CALL and i > last]
-        return [*(messages[i:] for i in goals[1:]),
-                *([messages[last], *messages[i:]] for i in steps[1:])]
+        return ([messages[i:] for i in goals[1:]],
+                [[messages[last], *messages[i:]] for i in steps[1:]])

@@ -84,7 +84,7 @@ PARAMETERS: Sequence[PlannerParameter] = (
     P('tool_files', [''], 'YAML files of the tools, merged in order.'),
     P('prompt_file', '', 'YAML file of the system prompt and the examples.'),
     P('context_tokens', 8192, 'KV cells for all sessions together.', bounds=(256, 1 << 20)),
-    P('max_sessions', 8, 'Sessions kept in the KV cache.', bounds=(1, 254)),
+    P('max_sessions', 8, 'Sessions kept in the KV cache.', bounds=(1, 253)),
     P('batch_tokens', 512, 'Tokens of one llama_decode at most.', bounds=(16, 4096)),
     P('chunk_seconds',
       0.2,
@@ -92,13 +92,15 @@ PARAMETERS: Sequence[PlannerParameter] = (
       bounds=(0.02, 5.0)),
     P('threads', 0, 'Threads of decode; 0 leaves cores to the robot.', bounds=(0, 256)),
     P('batch_threads', 0, 'Threads of prefill; 0: as threads.', bounds=(0, 256)),
+    P('cpu_affinity', '', 'Cores of the threads that evaluate, as in 0-3,6; empty: all.'),
+    P('niceness', 0, 'Of the threads that evaluate; more gives way more.', bounds=(0, 19)),
     P('gpu_layers', -1, 'Layers on the GPU; -1: all.', bounds=(-1, 1024)),
     P('cache_type_k', 'f16', 'Type of the keys in the KV cache.', choices=CACHE_TYPES),
     P('cache_type_v', 'f16', 'Type of the values in the KV cache; that of the keys.',
       choices=CACHE_TYPES),
     P('flash_attention', 'auto', 'Quantized values turn it on.', choices=('auto', 'on', 'off')),
-    P('swa_full', True, 'Models with a sliding window keep all KV cells, so that any prefix can '
-      'be reused; false saves memory, and going back may cost reuse.'),
+    P('swa_full', True, 'Models with a sliding window get as many KV cells for its layers as for '
+      'the others, so that going back rarely costs reuse; false saves memory.'),
     P('rope_freq_base', 0.0, 'RoPE base frequency; 0: that of the model.', bounds=(0.0, 1e9)),
     P('rope_freq_scale', 0.0, 'RoPE scale; 0: that of the model.', bounds=(0.0, 64.0)),
     P('session_ttl', 0.0, 'KV cells of a session that is idle for this long [s] are freed; 0: '
@@ -108,6 +110,8 @@ PARAMETERS: Sequence[PlannerParameter] = (
       'memory.', bounds=(0, 1 << 40)),
     P('prefix_folder', '', 'Keeps the evaluated prefix across restarts; empty: not at all.'),
     P('prefix_bytes', 2 << 30, 'Of that folder at most.', bounds=(0, 1 << 40)),
+    P('guess', True, 'Guess tokens and verify them in the batch that is due anyway, where it '
+      'pays.'),
     P('call_tokens', 256, 'Generated tokens of a call at most.', bounds=(16, 4096)),
     P('text_length',
       160,

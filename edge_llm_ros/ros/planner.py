@@ -35,10 +35,11 @@ from edge_llm_ros.ros.toolset import RosToolset
 from edge_llm_ros.tools.tool_file import read_file
 from edge_llm_ros.tools.toolset import load_tools
 
-_ENGINE_FIELDS = ('context_tokens', 'max_sessions', 'batch_tokens', 'chunk_seconds', 'threads',
-                  'batch_threads', 'gpu_layers', 'prefix_bytes', 'cache_type_k', 'cache_type_v',
-                  'flash_attention', 'swa_full', 'rope_freq_base', 'rope_freq_scale',
-                  'session_ttl', 'spill_bytes')
+_ENGINE_FIELDS = (
+    'context_tokens', 'max_sessions', 'batch_tokens', 'chunk_seconds', 'threads', 'batch_threads',
+    'cpu_affinity', 'niceness', 'gpu_layers', 'guess', 'prefix_bytes', 'cache_type_k',
+    'cache_type_v', 'flash_attention', 'swa_full', 'rope_freq_base', 'rope_freq_scale',
+    'session_ttl', 'spill_bytes')
 _LIMIT_FIELDS = ('call_tokens', 'text_length', 'observation_tokens', 'session_tokens',
                  'summary_length')
 _BYTES_PER_TOKEN = 16  # more than any text has on average

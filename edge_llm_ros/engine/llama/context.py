@@ -35,6 +35,8 @@ _TYPES = {'f16': (api.GGML_TYPE_F16, 2.0), 'q8_0': (api.GGML_TYPE_Q8_0, 34 / 32)
           'q4_0': (api.GGML_TYPE_Q4_0, 18 / 32)}
 _FLASH_ATTENTION = {'auto': -1, 'off': 0, 'on': 1}
 
+_CELL_NOTE = 12  # bytes of a state that say what a cell is
+
 DECODE_OK, DECODE_NO_SLOT, DECODE_ABORTED = 0, 1, 2
 
 State = npt.NDArray[np.uint8]
@@ -125,21 +127,36 @@ class LlamaContext:
         params.abort_callback_data = ctypes.cast(self._abort, ctypes.c_void_p)
         return params
 
-    @property
-    def kv_bytes_per_token(self) -> int:
-        """Return what a token takes in the KV cache, from the model's shape."""
-        keys, values = self._model.values_per_token()
-        return int(keys * _TYPES[self._config.cache_type_k][1]
-                   + values * _TYPES[self._config.cache_type_v][1])
+    def shape(self) -> tuple[int, int]:
+        """
+        Return the bytes of a token in the KV cache, and of a sequence's state beside its tokens.
+
+        Plain attention is known from the model's shape. Other models have layers of several
+        kinds, so two tokens are evaluated and their states compared.
+        """
+        if self.kind is MemoryKind.FULL:
+            keys, values = self._model.values_per_token()
+            return int(keys * _TYPES[self._config.cache_type_k][1]
+                       + values * _TYPES[self._config.cache_type_v][1]), 0
+        sizes = []
+        for position in range(2):
+            if self.decode(0, position, [0]) != DECODE_OK:
+                raise EngineError('the model cannot be evaluated.')
+            sizes.append(self.state_bytes(0))
+        self.cut_sequence(0, 0)
+        caches = {MemoryKind.WINDOW: 2, MemoryKind.HYBRID: 1}.get(self.kind, 0)
+        token = sizes[1] - sizes[0]
+        return max(0, token - caches * _CELL_NOTE), sizes[0] - token
 
     # Evaluation
 
-    def decode(self, sequence: int, position: int, tokens: Sequence[int], logits: bool) -> int:
+    def decode(self, sequence: int, position: int, tokens: Sequence[int],
+               rows: Sequence[int] = ()) -> int:
         """
         Evaluate tokens at the end of a sequence.
 
         :param position: of the first token: the length of the sequence
-        :param logits: whether the last token's logits are wanted
+        :param rows: indices of the tokens after which logits are wanted
         :returns: DECODE_OK, DECODE_NO_SLOT (nothing changed), DECODE_ABORTED (part may be
             evaluated), or a negative error of llama_decode
         """
@@ -152,14 +169,15 @@ class LlamaContext:
             batch.n_seq_id[i] = 1
             batch.seq_id[i][0] = sequence
             batch.logits[i] = 0
-        batch.logits[len(tokens) - 1] = logits
+        for row in rows:
+            batch.logits[row] = 1
         return int(api.llama_decode(self._handle, batch))
 
-    def logits(self) -> npt.NDArray[np.float32]:
-        """Return the last token's logits, a view that the next decode overwrites."""
-        pointer = api.llama_get_logits_ith(self._handle, -1)
+    def logits(self, row: int) -> npt.NDArray[np.float32]:
+        """Return the logits after a token of the last batch, a view that the next one replaces."""
+        pointer = api.llama_get_logits_ith(self._handle, row)
         if not pointer:
-            raise EngineError('llama.cpp has no logits for the last token.')
+            raise EngineError(f'llama.cpp has no logits for token {row} of the batch.')
         return np.ctypeslib.as_array(pointer, shape=(self._model.vocabulary.size,))
 
     def abort(self, on: bool) -> None:
@@ -187,7 +205,7 @@ class LlamaContext:
         if self.kind is not MemoryKind.WINDOW or length > now:
             return False
         oldest = int(api.llama_memory_seq_pos_min(self._memory, sequence))
-        return oldest <= max(0, length - self._model.window)
+        return oldest <= max(0, length - self._model.window + 1)
 
     def copy_sequence(self, source: int, target: int, length: int, start: int = 0) -> None:
         """Let ``target`` share the cells of ``source`` from ``start`` to ``length``, uncopied."""
@@ -246,6 +264,8 @@ class LlamaContext:
             'kv': [config.cache_type_k, config.cache_type_v],
             'flash_attention': config.flash_attention,
             'unified': True,
+            'context_tokens': self.context_tokens,
+            'swa_full': config.swa_full,
             'memory': self.kind.name.lower(),
             'rope': [config.rope_freq_base, config.rope_freq_scale],
             'lora': [],

@@ -29,6 +29,9 @@ from edge_llm_ros.flow.errors import EngineError
 import llama_cpp.llama_cpp as api
 
 
+_UNKNOWN_MEMORY = ('deepseek4',)
+
+
 def check_file(path: str) -> None:
     """
     Refuse what is not a GGUF file, before llama.cpp sees it.
@@ -76,14 +79,25 @@ class LlamaModel:
         self.path = config.model_path
         self.vocabulary = Vocabulary(api.llama_model_get_vocab(self.handle))
         self.window = int(api.llama_model_n_swa(self.handle))
-        self.memory = self._memory_kind(config.swa_full)
+        self.memory = self._memory_kind()
+        self._refuse_unknown_memory()
 
-    def _memory_kind(self, swa_full: bool) -> MemoryKind:
+    def _refuse_unknown_memory(self) -> None:
+        """Refuse what would abort the process at the first fork."""
+        architecture = self.metadata('general.architecture')
+        if architecture in _UNKNOWN_MEMORY:
+            self.close()
+            raise EngineError(
+                f'model_path: {self.path!r} is of the architecture {architecture}, whose memory '
+                'llama.cpp cannot share between sessions. Use another model.')
+
+    def _memory_kind(self) -> MemoryKind:
         if api.llama_model_is_recurrent(self.handle):
             return MemoryKind.RECURRENT
         if api.llama_model_is_hybrid(self.handle):
             return MemoryKind.HYBRID
-        return MemoryKind.WINDOW if self.window and not swa_full else MemoryKind.FULL
+        # With swa_full, too: llama.cpp takes the cells behind the window for others all the same.
+        return MemoryKind.WINDOW if self.window else MemoryKind.FULL
 
     def metadata(self, key: str) -> str:
         """Return a metadata value of the file as text; empty where it is missing."""
@@ -105,7 +119,7 @@ class LlamaModel:
         return (kv_heads * self.number('attention.key_length', size),
                 kv_heads * self.number('attention.value_length', size))
 
-    def info(self, context_tokens: int, threads: int, kv_bytes_per_token: int,
+    def info(self, context_tokens: int, threads: int, shape: tuple[int, int],
              kv_bytes: int) -> ModelInfo:
         """Return what the model says of itself, and what its context is."""
         description = ctypes.create_string_buffer(128)
@@ -128,7 +142,8 @@ class LlamaModel:
             special_tokens=vocabulary.special_tokens(),
             layers=api.llama_model_n_layer(self.handle),
             gpu_layers=self.gpu_layers,
-            kv_bytes_per_token=kv_bytes_per_token,
+            kv_bytes_per_token=shape[0],
+            state_bytes=shape[1],
             kv_bytes=kv_bytes,
             memory=self.memory,
             window=self.window,

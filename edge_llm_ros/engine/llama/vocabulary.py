@@ -52,9 +52,10 @@ class Vocabulary:
         return self._text(api.llama_vocab_eos(self._handle))
 
     def _text(self, token: int) -> str:
-        return self._piece(token).decode('utf-8', 'replace') if token >= 0 else ''
+        return self.piece(token).decode('utf-8', 'replace') if token >= 0 else ''
 
-    def _piece(self, token: int) -> bytes:
+    def piece(self, token: int) -> bytes:
+        """Return the bytes of a token, special ones as their text."""
         buffer = ctypes.create_string_buffer(256)
         length = api.llama_token_to_piece(self._handle, token, buffer, len(buffer), 0, True)
         return buffer.raw[:length] if length > 0 else b''
@@ -87,6 +88,13 @@ class Vocabulary:
             raise EngineError(f'tokenizing {len(data)} bytes failed ({count}).')
         return tuple(buffer[:count])
 
+    def first_token(self, text: bytes) -> int:
+        """Return the token that a text begins with; -1 where that cannot be said."""
+        try:
+            return self.tokenize(text.decode(), False)[0]
+        except UnicodeDecodeError:
+            return -1
+
     def detokenize(self, tokens: Sequence[int]) -> bytes:
         """Return the bytes of tokens, special ones as their text."""
-        return b''.join(self._piece(token) for token in tokens)
+        return b''.join(self.piece(token) for token in tokens)

@@ -1,0 +1,137 @@
+# Copyright 2026 edge_llm_ros contributors
+#
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+
+"""Guesses that ride in a batch, and what is right of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+
+from edge_llm_ros.engine.batch_costs import BatchCosts
+from edge_llm_ros.engine.grammar import Mask, Matcher
+from edge_llm_ros.engine.guess import Acceptance, Guess, History, mentioned
+import numpy as np
+
+_LONGEST = 12  # guesses of a batch
+
+
+@dataclass
+class Draft:
+    """
+    What is guessed to follow the tokens that a batch holds already.
+
+    :param tokens: guesses, and what the grammar forces after each
+    :param places: indices of the guesses in ``tokens``
+    :param masks: what the grammar allows at each guess
+    :param sources: where each guess comes from
+    :param ends: whether the call is complete after the last token
+    """
+
+    tokens: list[int] = field(default_factory=list)
+    places: list[int] = field(default_factory=list)
+    masks: list[Mask] = field(default_factory=list)
+    sources: list[str] = field(default_factory=list)
+    ends: bool = False
+
+    @property
+    def to_evaluate(self) -> list[int]:
+        """Return the tokens that belong into the batch: not those that nothing is chosen after."""
+        return self.tokens[:self.places[-1]] if self.ends and self.places else self.tokens
+
+
+class Drafter:
+    """
+    Guesses as long as it pays.
+
+    :param costs: of batches
+    :param acceptance: of the sources so far
+    """
+
+    def __init__(self, costs: BatchCosts, acceptance: Acceptance) -> None:
+        self._costs = costs
+        self.acceptance = acceptance
+
+    def draft(self, batch: int, room: int, matcher: Matcher, history: History, text: bytes
+              ) -> tuple[Draft, Guess | None]:
+        """
+        Guess what follows; the history is as before afterwards.
+
+        :param batch: tokens that the batch holds already
+        :param room: tokens that it may take more
+        :param matcher: at a choice
+        :param text: of the conversation after the prefix, lower case, for words it mentions
+        :returns: the draft, and the guess that did not pay, so that it can be learned from
+        """
+        draft, length, probability = Draft(), len(history), 1.0
+        matcher = matcher.copy()
+        held_back: Guess | None = None
+        while len(draft.places) < _LONGEST:
+            mask = matcher.mask().copy()
+            guess = self._guess(mask, matcher, history, text)
+            if guess is None:
+                break
+            tokens = [guess.token, *_consume(matcher, guess.token)]
+            probability *= self.acceptance.probability(guess.source)
+            paid = (len(draft.tokens) + len(tokens) <= room and self._costs.pays(
+                batch + len(draft.tokens), len(tokens), probability))
+            if not paid:
+                held_back = guess if not draft.places else None
+                break
+            draft.places.append(len(draft.tokens))
+            draft.masks.append(mask)
+            draft.sources.append(guess.source)
+            draft.tokens += tokens
+            history.append(tokens)
+            if matcher.complete:
+                draft.ends = True
+                break
+        history.cut(length)
+        return draft, held_back
+
+    @staticmethod
+    def _guess(mask: Mask, matcher: Matcher, history: History, text: bytes) -> Guess | None:
+        def allowed(token: int) -> bool:
+            return bool(mask[token // 32] >> np.uint32(token % 32) & 1)
+
+        return mentioned(matcher, text) or history.follower(allowed)
+
+
+def _consume(matcher: Matcher, token: int) -> Iterator[int]:
+    """Follow a token and yield what is forced after it."""
+    matcher.consume([token])
+    while not matcher.complete:
+        forced = matcher.forced()
+        if not forced:
+            return
+        yield from forced
+
+
+Choose = Callable[[int, Mask], int]
+
+
+def verify(draft: Draft, choose: Choose, acceptance: Acceptance) -> tuple[int, int | None]:
+    """
+    Compare guesses with what is chosen.
+
+    :param choose: takes the index of a guess and its mask, and returns the model's choice
+    :returns: how many guesses are right, and the choice at the first that is not
+    """
+    for number, place in enumerate(draft.places):
+        token = choose(number, draft.masks[number])
+        right = token == draft.tokens[place]
+        acceptance.learn(draft.sources[number], right)
+        if not right:
+            return number, token
+    return len(draft.places), None
