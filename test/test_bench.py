@@ -25,6 +25,7 @@ from edge_llm_ros.bench.kv_memory import counts, growth
 from edge_llm_ros.bench.kv_types import compare_types, questions
 from edge_llm_ros.bench.prompt_log import read_log
 from edge_llm_ros.bench.row import Row, row
+from edge_llm_ros.bench.script import Script
 from edge_llm_ros.bench.workload import filler, Workload, workloads
 from edge_llm_ros.engine.local import LocalEngine
 from edge_llm_ros.engine.sequences import PREFIX
@@ -193,3 +194,87 @@ def test_a_report_is_written(tiny: str, tmp_path: Path) -> None:
     assert {'workload', 'arm', 'metric', 'median', 'p95', 'n', 'unit'} == set(report['rows'][0])
     assert [r['median'] for r in report['rows'] if r['metric'] == 'extra_cells'] == [0]
     assert '| ten_turn | ours | prefill_tokens |' in (tmp_path / 'report.md').read_text()
+
+
+def _figures(folder: Path) -> dict[tuple[str, str, str], float]:
+    rows = json.loads((folder / 'report.json').read_text())['rows']
+    return {(r['workload'], r['arm'], r['metric']): r['median'] for r in rows}
+
+
+def test_arms_make_the_calls_of_the_file(test_model: str, tmp_path: Path) -> None:
+    """With random weights, where the file's calls are taken: every arm does the same work."""
+    done = _edge_llm(
+        'bench', 'speed', '--synthetic', 'tiny', '--vocabulary', test_model, '--out',
+        str(tmp_path), '--scale', '0.1', '--repeats', '2', '--threads', '1', '--workloads',
+        'four_turn', 'argument_copy')
+    assert done.returncode == 0, done.stderr
+    figures = _figures(tmp_path)
+    arms = {arm for workload, arm, _ in figures}
+    assert arms == {'ours', 'ours_nocache', 'ours_noforced', 'ours_noguess', 'baseline'}
+    for workload, calls in (('four_turn', 4), ('argument_copy', 3)):
+        for arm in arms:
+            assert figures[workload, arm, 'valid_calls'] == calls
+            assert figures[workload, arm, 'diverged_steps'] == 0
+            assert figures[workload, arm, 'wall_s'] > 0
+        assert figures[workload, 'ours', 'prefill_tokens'] <= (
+            1.02 * figures[workload, 'ours', 'new_tokens'] + calls)
+        # Decodes are choices, and chunks of the prompt beyond the first.
+        chunks = figures[workload, 'ours', 'new_tokens'] / 16 + calls
+        assert figures[workload, 'ours', 'decode_calls'] <= (
+            figures[workload, 'ours', 'sampled_tokens'] + chunks)
+    key = 'four_turn', 'ours', 'sampled_tokens'
+    assert 4 * figures[key] < figures['four_turn', 'ours_noforced', 'sampled_tokens']
+    page = (tmp_path / 'report.html').read_text()
+    assert 'data:image/png;base64,' in page and 'http' not in page.replace('http-equiv', '')
+    assert {p.name for p in tmp_path.glob('*.png')} == {
+        'four_turn.png', 'argument_copy.png', 'speedup.png'}
+
+
+def test_a_peer_is_measured_beside_ours(test_model: str, tmp_path: Path) -> None:
+    done = _edge_llm(
+        'bench', 'speed', '--model', test_model, '--arms', 'ours', 'llama_cpp_python', '--out',
+        str(tmp_path), '--scale', '0.6', '--repeats', '1', '--workloads', 'new_goal')
+    assert done.returncode == 0, done.stderr
+    figures = _figures(tmp_path)
+    # The test model cannot plan; what it does is counted, and not compared in time.
+    for arm in ('ours', 'llama_cpp_python'):
+        assert figures['new_goal', arm, 'calls'] == 3
+    report = json.loads((tmp_path / 'report.json').read_text())
+    assert report['meta']['arms']['ours']['weights_bytes'] > 1e7
+
+
+def test_a_peer_that_is_missing_is_named(test_model: str, tmp_path: Path,
+                                         monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv('PATH', '/usr/bin')
+    monkeypatch.delenv('LLAMA_SERVER', raising=False)
+    done = _edge_llm('bench', 'speed', '--model', test_model, '--arms', 'ours', 'llama_server',
+                     '--out', str(tmp_path), '--workloads', 'new_goal', '--scale', '0.1')
+    assert done.returncode == 2 and 'make bench-peers' in done.stderr
+
+
+@pytest.mark.parametrize('arguments, words', [
+    (['speed'], '--model is needed'), (['speed', '--synthetic', 'tiny'], 'needs --vocabulary')])
+def test_what_the_benchmark_needs_is_said(arguments: list[str], words: str) -> None:
+    done = _edge_llm('bench', *arguments)
+    assert done.returncode == 2 and words in done.stderr
+
+
+def test_scripts_are_the_same_for_every_arm_and_new_in_every_round(demo_model: str) -> None:
+    engine = LocalEngine(EngineConfig(model_path=demo_model, context_tokens=256, max_sessions=1))
+    script = Script(engine, engine.info())
+    for workload in (w for w in workloads() if w.scripted):
+        small = workload.scaled(0.125) if workload.prefix > 2300 else workload
+        steps = list(script.steps(small, 1))
+        assert steps == list(script.steps(small, 1))
+        other = list(script.steps(small, 2))
+        prefix = script.prefix(small)
+        assert abs(len(prefix) - small.prefix) <= max(4, len(script.prefix(
+            small.model_copy(update={'prefix': 1}))) - small.prefix)
+        for mine, theirs, turn in zip(steps, other, small.turns):
+            assert mine.tokens != theirs.tokens and mine.call == theirs.call
+            assert mine.tokens[:len(prefix)] == prefix
+            if turn.tokens > 60:
+                assert abs(mine.new - turn.tokens) <= 16
+            assert script.format.parse(
+                engine.detokenize(mine.call_tokens).decode()) == mine.call
+    engine.close()

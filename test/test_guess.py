@@ -57,7 +57,9 @@ def test_costs_that_cannot_be_are_refused(seconds: object) -> None:
 
 
 def test_a_guess_pays_where_batches_are_cheap() -> None:
-    assert BatchCosts(FREE).pays(4, 1, 0.1)
+    assert BatchCosts(FREE).pays(4, 1, 0.4) and not BatchCosts(FREE).pays(4, 1, 0.2)
+    steps = BatchCosts([1.0, 1.2, 1.5, 2.5, 2.0, 3.0])
+    assert steps.pays(8, 8, 0.5), 'a larger batch may cost less'
     assert not BatchCosts(LINEAR).pays(4, 1, 0.9)
 
 
@@ -77,7 +79,7 @@ def test_a_source_that_is_wrong_is_believed_less() -> None:
 def test_what_followed_the_longest_match_is_guessed(tokens: list[int], allowed: set[int]) -> None:
     history = History(np.asarray(tokens[:5], np.int32), 2)
     history.append(tokens[5:])
-    guess = history.follower(allowed.__contains__)
+    guess = history.follower(allowed.__contains__, 'text')
     best: tuple[int, int] | None = None
     for place in range(max(0, len(tokens) - 1)):
         length = 0
@@ -89,7 +91,7 @@ def test_what_followed_the_longest_match_is_guessed(tokens: list[int], allowed: 
     if best is None:
         assert guess is None
     elif tokens.count(tokens[-1]) <= 24:
-        assert guess == Guess(tokens[best[1] + 1], f'lookup {best[0]}')
+        assert guess == Guess(tokens[best[1] + 1], f'text {best[0]}')
     assert len(history) == len(tokens)
 
 

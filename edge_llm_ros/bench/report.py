@@ -64,9 +64,9 @@ def write_report(folder: str, facts: Mapping[str, Any], rows: Sequence[Row],
 def _table(entries: Sequence[Mapping[str, Any]]) -> list[str]:
     if not entries:
         return []
-    names = list(entries[0])
+    names = list(dict.fromkeys(name for entry in entries for name in entry))
     return ['| ' + ' | '.join(names) + ' |', '|' + '---|' * len(names),
-            *('| ' + ' | '.join(_cell(entry[name]) for name in names) + ' |'
+            *('| ' + ' | '.join(_cell(entry.get(name, '')) for name in names) + ' |'
               for entry in entries)]
 
 

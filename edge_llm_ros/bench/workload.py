@@ -19,15 +19,15 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from pathlib import Path
 import random
-from typing import Literal
+from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 import yaml
 
 _FOLDER = Path(__file__).resolve().parent / 'workloads'
-_WORDS = ('arm', 'battery', 'corridor', 'door', 'east', 'floor', 'gripper', 'hall', 'item',
-          'joint', 'kilo', 'laser', 'map', 'north', 'odometry', 'path', 'quiet', 'robot',
-          'station', 'table', 'unit', 'valve', 'wheel', 'yard', 'zone')
+WORDS = ('arm', 'battery', 'corridor', 'door', 'east', 'floor', 'gripper', 'hall', 'item',
+         'joint', 'kilo', 'laser', 'map', 'north', 'odometry', 'path', 'quiet', 'robot',
+         'station', 'table', 'unit', 'valve', 'wheel', 'yard', 'zone')
 
 
 class Turn(BaseModel):
@@ -35,7 +35,9 @@ class Turn(BaseModel):
     One call of a session.
 
     :param session: that it belongs to
-    :param tokens: new message tokens
+    :param tokens: new message tokens; fewer than the text has means just the text
+    :param text: the end of the message
+    :param call: the tool that is then called; without one, the workload is only counted
     :param thinking: characters that the model writes before the call; a template would drop them
         from history
     :param before: what happens before: the engine starts anew, or a session is spilled
@@ -45,6 +47,9 @@ class Turn(BaseModel):
 
     session: str = 'a'
     tokens: int = Field(ge=1)
+    text: str = ''
+    call: str = ''
+    arguments: dict[str, Any] = Field(default_factory=dict)
     thinking: int = Field(default=0, ge=0)
     before: Literal['', 'restart', 'spill'] = ''
 
@@ -65,10 +70,15 @@ class Workload(BaseModel):
     context: int = Field(ge=256)
     turns: tuple[Turn, ...] = Field(min_length=1)
 
+    @property
+    def scripted(self) -> bool:
+        """Say whether the file has the calls, so that every arm can do the same."""
+        return all(turn.call for turn in self.turns)
+
     def scaled(self, scale: float) -> Workload:
         """Return the workload with shorter texts."""
         def size(tokens: int) -> int:
-            return max(8, round(tokens * scale))
+            return max(8, round(tokens * scale)) if tokens > 1 else tokens
 
         return self.model_copy(update={
             # Calls do not become shorter.
@@ -88,5 +98,5 @@ def filler(tokenize: Callable[[str], tuple[int, ...]], count: int, seed: str) ->
     generator = random.Random(seed)
     tokens: tuple[int, ...] = ()
     while len(tokens) < count:
-        tokens += tokenize(' ' + ' '.join(generator.choices(_WORDS, k=count)))
+        tokens += tokenize(' ' + ' '.join(generator.choices(WORDS, k=count)))
     return tokens[:count]

@@ -18,17 +18,39 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
 from functools import partial
+from pathlib import Path
 import sys
 from typing import Any
 
-from edge_llm_ros.bench import kv_memory
+from edge_llm_ros.bench import kv_memory, speed
+from edge_llm_ros.bench.arm import Arm
 from edge_llm_ros.bench.kv_types import compare_types
+from edge_llm_ros.bench.own_arm import OwnArm
+from edge_llm_ros.bench.pictures import can_draw, draw, write_page
 from edge_llm_ros.bench.report import meta, write_report
 from edge_llm_ros.bench.row import Row
+from edge_llm_ros.bench.script import Script
+from edge_llm_ros.bench.synthetic import SHAPES, write_synthetic
+from edge_llm_ros.bench.workload import workloads
+from edge_llm_ros.engine.llama.context import default_threads
+from edge_llm_ros.flow.engine import EngineConfig
 from edge_llm_ros.flow.errors import EdgeLlmError
 
-_PARTS = ('counts', 'first_token', 'fork', 'configure', 'growth', 'kv_types')
+_KV = ('counts', 'first_token', 'fork', 'configure', 'growth')
+_PARTS = ('speed', *_KV, 'kv_types')
+_WORKLOADS = ('new_goal', 'four_turn', 'ten_turn', 'missions', 'argument_copy')
+
+
+@dataclass
+class _Findings:
+    """What was measured so far."""
+
+    rows: list[Row] = field(default_factory=list)
+    tables: dict[str, list[dict[str, Any]]] = field(default_factory=dict)
+    facts: dict[str, Any] = field(default_factory=dict)
+    records: list[speed.StepRecord] = field(default_factory=list)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -36,46 +58,121 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument('parts', nargs='*', metavar='PART',
                         help=f'of {", ".join(_PARTS)}; default: all but the last, which takes an '
                              'hour on a CPU')
-    parser.add_argument('--model', required=True, metavar='GGUF', help='file of the model')
+    parser.add_argument('--model', default='', metavar='GGUF', help='file of the model')
     parser.add_argument('--counts-model', default='', metavar='GGUF',
                         help='a small model for what is only counted')
-    parser.add_argument('--scale', type=float, default=1.0, help='of the texts that are counted')
-    parser.add_argument('--repeats', type=int, default=5)
+    parser.add_argument('--baseline-model', default='', metavar='GGUF',
+                        help='of the arm baseline; the same model in F16, where there is one')
+    parser.add_argument('--arms', nargs='+', default=[*speed.OWN, *speed.PEERS],
+                        choices=[*speed.OWN, *speed.PEERS], metavar='ARM')
+    parser.add_argument('--workloads', nargs='+', default=list(_WORKLOADS),
+                        choices=[w.name for w in workloads() if w.scripted],
+                        metavar='WORKLOAD')
+    parser.add_argument('--scale', type=float, default=0.125, help='of the texts; --full is 1')
+    parser.add_argument('--full', action='store_true', help='everything at full size')
+    parser.add_argument('--threads', type=int, default=0)
+    parser.add_argument('--repeats', type=int, default=3)
     parser.add_argument('--steps', type=int, default=2000, help='of the memory test')
     parser.add_argument('--calls', type=int, default=200, help='of the comparison of KV types')
+    parser.add_argument('--synthetic', default='', choices=['', *SHAPES], metavar='SHAPE',
+                        help='a model with random weights, in F16 for the baseline')
+    parser.add_argument('--vocabulary', default='', metavar='GGUF', help='of that model')
     parser.add_argument('--out', default='build/bench', metavar='FOLDER')
 
 
 def run(args: argparse.Namespace) -> int:
     """Measure and write the report; 0 if all of it could be measured."""
-    unknown = sorted(set(args.parts) - set(_PARTS))
-    if unknown:
-        print(f'edge_llm bench: no part {unknown[0]!r}; parts: {", ".join(_PARTS)}.',
-              file=sys.stderr)
-        return 2
-    chosen = args.parts or list(_PARTS[:-1])
-
-    def tell(line: str) -> None:
-        print(line, flush=True)
-
-    small = args.counts_model or args.model
-    rows: list[Row] = []
-    tables: dict[str, list[dict[str, Any]]] = {}
-    measures: Mapping[str, Callable[[], Iterator[Row]]] = {
-        'counts': partial(kv_memory.counts, small, args.scale, tell),
-        'first_token': partial(kv_memory.first_token_by_prefix, args.model, args.repeats, tell),
-        'fork': partial(kv_memory.forks, small, 4 * args.repeats, tell),
-        'configure': partial(kv_memory.configure, args.model, 2048, args.repeats, tell),
-        'growth': partial(kv_memory.growth, small, args.steps, tell)}
     try:
-        for name, measure in measures.items():
-            if name in chosen:
-                rows += measure()
-        if 'kv_types' in chosen:
-            tables['KV types'] = compare_types(args.model, calls=args.calls, tell=tell)
+        _check(args)
+        found = _Findings()
+        parts = args.parts or [part for part in _PARTS if part != 'kv_types']
+        if 'speed' in parts:
+            _speed(args, found)
+        for name, measure in _kv_measures(args).items():
+            if name in parts:
+                found.rows += measure()
+        if 'kv_types' in parts:
+            found.tables['KV types'] = compare_types(args.model, calls=args.calls, tell=_tell)
+        _write(args, found)
     except EdgeLlmError as error:
         print(f'edge_llm bench: {error}', file=sys.stderr)
         return 2
-    facts = meta(args.model, counts_model=small, scale=args.scale, repeats=args.repeats)
-    print(f'report: {write_report(args.out, facts, rows, tables)}/report.md')
     return 0
+
+
+def _check(args: argparse.Namespace) -> None:
+    """Say what is wrong before anything is measured."""
+    unknown = sorted(set(args.parts) - set(_PARTS))
+    if unknown:
+        raise EdgeLlmError(f'no part {unknown[0]!r}; parts: {", ".join(_PARTS)}.')
+    args.scale = 1.0 if args.full else args.scale
+    if args.synthetic:
+        if not args.vocabulary:
+            raise EdgeLlmError('--synthetic needs --vocabulary.')
+        args.arms = [arm for arm in args.arms if arm not in speed.PEERS]
+        folder = Path(args.out) / 'models'
+        folder.mkdir(parents=True, exist_ok=True)
+        for kind, name in (('q4_k_m', 'model'), ('f16', 'baseline_model')):
+            path = folder / f'{args.synthetic}-{kind}.gguf'
+            _tell(f'writing {path}')
+            setattr(args, name, str(write_synthetic(path, args.synthetic, kind,
+                                                    args.vocabulary)))
+    if not args.model:
+        raise EdgeLlmError('--model is needed.')
+
+
+def _tell(line: str) -> None:
+    print(line, flush=True)
+
+
+def _kv_measures(args: argparse.Namespace) -> Mapping[str, Callable[[], Iterator[Row]]]:
+    small = args.counts_model or args.model
+    return {
+        'counts': partial(kv_memory.counts, small, 1.0 if args.full else 0.5, _tell),
+        'first_token': partial(kv_memory.first_token_by_prefix, args.model, args.repeats, _tell),
+        'fork': partial(kv_memory.forks, small, 4 * args.repeats, _tell),
+        'configure': partial(kv_memory.configure, args.model, 2048, args.repeats, _tell),
+        'growth': partial(kv_memory.growth, small, args.steps, _tell)}
+
+
+def _speed(args: argparse.Namespace, found: _Findings) -> None:
+    """Run the arms on the workloads, all of them loaded at once."""
+    chosen = speed.chosen(args.workloads, args.scale)
+    config = EngineConfig(
+        model_path=args.model, context_tokens=max(w.context for w in chosen), max_sessions=8,
+        threads=args.threads or default_threads())
+    arms: list[Arm] = []
+    try:
+        for name in args.arms:
+            arms.append(speed.make_arm(
+                name, config, args.baseline_model or args.model, bool(args.synthetic)))
+            found.facts[name] = arms[-1].facts()
+        own = next((arm for arm in arms if isinstance(arm, OwnArm)), None)
+        if own is None:
+            raise EdgeLlmError(f'--arms: one of {", ".join(speed.OWN)} is needed.')
+        script = Script(own.engine, own.engine.info())
+        for workload in chosen:
+            found.records += speed.run_arms(arms, script, workload, args.repeats, _tell)
+    finally:
+        for arm in arms:
+            arm.close()
+    figures = speed.rows(found.records)
+    found.rows += figures
+    for title, metric in (('Whole workload, times as long as ours', 'wall_s'),
+                          ('First token, times as long as ours', 'ttft_s')):
+        found.tables[title] = speed.speedups(figures, metric)
+
+
+def _write(args: argparse.Namespace, found: _Findings) -> None:
+    facts = meta(args.model, counts_model=Path(args.counts_model or args.model).name,
+                 scale=args.scale, repeats=args.repeats, arms=found.facts)
+    folder = write_report(args.out, facts, found.rows, found.tables)
+    if not found.records:
+        _tell(f'report: {folder}/report.md')
+        return
+    pictures = []
+    if can_draw():
+        pictures = draw(folder, found.records, next(iter(found.tables.values())))
+    else:
+        print('edge_llm bench: no pictures: matplotlib is not installed', file=sys.stderr)
+    _tell(f'report: {write_page(folder, facts, found.rows, found.tables, pictures)}')

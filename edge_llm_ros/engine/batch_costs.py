@@ -22,6 +22,8 @@ import numpy as np
 
 SIZES = (1, 2, 4, 8, 16, 32)
 _NEW = 0.1  # weight of one more measurement
+_LEAST = 0.15  # of a batch of one, that a wrong guess costs at least: logits, cutting it off
+_UNLIKELY = 0.3  # below this, guesses are not made however cheap they look
 _MARGIN = 1.1  # what a guess must gain beyond its cost, since costs are noisy
 
 
@@ -64,9 +66,10 @@ class BatchCosts:
         Say whether tokens that are right with some probability should ride in a batch.
 
         If they are right, a batch of their own is saved; they cost their share of this one anyway.
+        Tables of GPUs have steps downwards where another kernel takes over; a guess is never free.
         """
-        cost = self(batch + added) - self(batch)
-        return probability * self(added) > _MARGIN * cost
+        cost = max(self(batch + added) - self(batch), self(1) * _LEAST)
+        return probability >= _UNLIKELY and probability * self(added) > _MARGIN * cost
 
     def table(self) -> Mapping[int, float]:
         """Return seconds by size."""

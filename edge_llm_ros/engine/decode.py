@@ -45,11 +45,13 @@ class Generation:
         they are no prefill
     :param drafter: guesses; None for none
     :param text: of the conversation after the prefix, lower case
+    :param force: whether forced tokens are taken without sampling
     """
 
     def __init__(self, request: GenerateRequest, lease: Lease, deferred: frozenset[int],
                  evaluator: Evaluator, context: LlamaContext, matcher: Matcher,
-                 sampler: Sampler, drafter: Drafter | None = None, text: bytes = b'') -> None:
+                 sampler: Sampler, drafter: Drafter | None = None, text: bytes = b'',
+                 force: bool = True) -> None:
         self._request = request
         self._lease = lease
         self._deferred = deferred
@@ -59,6 +61,7 @@ class Generation:
         self._sampler = sampler
         self._drafter = drafter
         self._text = text
+        self._force = force
         self._random = np.random.default_rng(request.sampling.seed)
         self._history = History(np.asarray(request.tokens, np.int32), request.max_tokens + 64)
         self._pending = list(request.tokens[lease.length:])
@@ -87,7 +90,7 @@ class Generation:
         self._history.append(tokens)
 
     def _append_forced(self) -> None:
-        while not self._matcher.complete:
+        while self._force and not self._matcher.complete:
             forced = self._matcher.forced()
             if not forced:
                 return
@@ -153,22 +156,30 @@ class Generation:
         self._guessed += len(draft.places)
         return draft
 
-    def _pick(self, row: int, mask: Mask) -> int:
+    def _pick(self, row: int, mask: Mask, at: int) -> int:
+        """
+        Choose a token.
+
+        :param row: of the batch, after which it comes
+        :param at: index of the token among those generated
+        """
         token = self._sampler.choose(
             self._context.logits(row), mask, self._request.sampling, self._random)
         if self._first_token is None:
             self._first_token = time.monotonic() - self._start
-        return token
+        return self._request.script[at] if self._request.script else token
 
     def _choose(self, draft: Draft, rows: list[int]) -> None:
         """Take over the guesses that are right, and the choice after them."""
         right, token = 0, None
         if self._drafter is not None and draft.places:
-            right, token = verify(draft, lambda number, mask: self._pick(rows[number], mask),
-                                  self._drafter.acceptance)
+            start = len(self._tokens)
+            right, token = verify(
+                draft, lambda number, mask: self._pick(
+                    rows[number], mask, start + draft.places[number]), self._drafter.acceptance)
         self._accept(draft, right)
         if token is None and not draft.ends:
-            token = self._pick(rows[-1], self._matcher.mask())
+            token = self._pick(rows[-1], self._matcher.mask(), len(self._tokens))
             if self._drafter is not None and self._held_back is not None:
                 self._drafter.acceptance.learn(
                     self._held_back.source, self._held_back.token == token)

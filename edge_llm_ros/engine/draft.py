@@ -25,6 +25,7 @@ from edge_llm_ros.engine.guess import Acceptance, Guess, History, mentioned
 import numpy as np
 
 _LONGEST = 12  # guesses of a batch
+_FREE = 64  # words of a mask beyond which it is free text
 
 
 @dataclass
@@ -105,7 +106,10 @@ class Drafter:
         def allowed(token: int) -> bool:
             return bool(mask[token // 32] >> np.uint32(token % 32) & 1)
 
-        return mentioned(matcher, text) or history.follower(allowed)
+        # Copying a text and choosing one of a few words are guessed with very different success.
+        free = np.count_nonzero(mask) > _FREE
+        return mentioned(matcher, text) or history.follower(
+            allowed, 'copied text' if free else 'repeated choice')
 
 
 def _consume(matcher: Matcher, token: int) -> Iterator[int]:

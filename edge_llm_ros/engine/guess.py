@@ -32,7 +32,7 @@ _LONGEST = 8  # tokens of a match; longer ones are no better
 _LOOKED_AT = 24  # earlier places, the last ones
 _FEWEST_LETTERS = 3  # of a word that is looked for
 _PRIOR = 4.0  # how many observations the first opinion of a source is worth
-_WINDOW = 40.0  # observations that are remembered
+_WINDOW = 24.0  # observations that are remembered
 
 
 @dataclass(frozen=True)
@@ -93,7 +93,7 @@ class History:
         """Drop the tokens from ``length`` on."""
         self._length = length
 
-    def follower(self, allowed: Callable[[int], bool]) -> Guess | None:
+    def follower(self, allowed: Callable[[int], bool], source: str) -> Guess | None:
         """Return what followed the longest match of the last tokens; of equal ones, the last."""
         tokens = self._tokens[:self._length]
         if len(tokens) < 3:
@@ -109,7 +109,7 @@ class History:
                 length += 1
             if length > longest:
                 best, longest = place, length
-        return Guess(int(tokens[best + 1]), f'lookup {longest}') if best >= 0 else None
+        return Guess(int(tokens[best + 1]), f'{source} {longest}') if best >= 0 else None
 
 
 def mentioned(matcher: Matcher, text: bytes) -> Guess | None:

@@ -102,6 +102,7 @@ class LocalEngine:
         self._evaluator = Evaluator(
             context, self._cache, Pace(config.chunk_seconds, config.batch_tokens))
         # Wrong guesses are cut off, which only plain attention bears.
+        self._force = config.force
         self._guesses = config.guess and context.kind is MemoryKind.FULL
         self._drafter: Drafter | None = None
         # Generated tokens that a session's requests left unevaluated, by position.
@@ -273,7 +274,8 @@ class LocalEngine:
             positions = frozenset(
                 p for p, token in deferred.items() if request.tokens[p:p + 1] == (token,))
             generation = Generation(request, lease, positions, self._evaluator, self._context,
-                                    matcher, self._sampler, self._drafter, self._said(request))
+                                    matcher, self._sampler, self._drafter, self._said(request),
+                                    self._force)
             while True:
                 event = generation.step(self._is_canceled(request.id))
                 if isinstance(event, Completion) and event.stop is Stop.COMPLETE:

@@ -54,6 +54,7 @@ class EngineConfig:
     :param rope_freq_scale: 0 for that of the model
     :param session_ttl: seconds after which the cells of an idle session are freed; 0 for never
     :param spill_bytes: host memory for evicted sessions; 0 for none
+    :param force: False samples what the grammar forces, too: the baseline of benchmarks
     :param guess: whether tokens are guessed and verified in the batch that is due anyway
     :param reuse: False evaluates everything at every request: the baseline of benchmarks
     :param prefix_folder: keeps evaluated prefixes across restarts; empty for none
@@ -78,6 +79,7 @@ class EngineConfig:
     rope_freq_scale: float = 0.0
     session_ttl: float = 0.0
     spill_bytes: int = 0
+    force: bool = True
     guess: bool = True
     reuse: bool = True
     prefix_folder: str = ''
@@ -183,6 +185,7 @@ class GenerateRequest:
     :param tokens: the whole conversation, from the prefix on
     :param grammar: a Lark grammar of llguidance, from the first generated token to the end of turn
     :param max_tokens: generated tokens at most
+    :param script: for benchmarks: every choice is computed, and then this is taken; empty for none
     """
 
     id: str
@@ -191,6 +194,7 @@ class GenerateRequest:
     grammar: str
     max_tokens: int
     sampling: Sampling = Sampling()
+    script: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -38,6 +38,7 @@ class Vocabulary:
 
     def __init__(self, handle: Any) -> None:
         self._handle = handle
+        self._pieces: dict[int, bytes] = {}
         self.size = int(api.llama_vocab_n_tokens(handle))
         self.add_bos = bool(api.llama_vocab_get_add_bos(handle))
 
@@ -56,9 +57,12 @@ class Vocabulary:
 
     def piece(self, token: int) -> bytes:
         """Return the bytes of a token, special ones as their text."""
-        buffer = ctypes.create_string_buffer(256)
-        length = api.llama_token_to_piece(self._handle, token, buffer, len(buffer), 0, True)
-        return buffer.raw[:length] if length > 0 else b''
+        piece = self._pieces.get(token)
+        if piece is None:
+            buffer = ctypes.create_string_buffer(256)
+            length = api.llama_token_to_piece(self._handle, token, buffer, len(buffer), 0, True)
+            piece = self._pieces[token] = buffer.raw[:length] if length > 0 else b''
+        return piece
 
     def _kind(self, token: int) -> TokenKind | None:
         if api.llama_vocab_is_eog(self._handle, token):
