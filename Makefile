@@ -1,4 +1,4 @@
-# make demo | test | bench | soak | lint | setup | models     DISTRO=kilted|jazzy   MODEL=file.gguf   PYTHON=python3
+# make demo | test | bench | bench-peers | soak | lint | setup | models     DISTRO=kilted|jazzy   MODEL=file.gguf   PYTHON=python3
 PYTHON ?= python3
 DISTRO ?= kilted
 export DISTRO
@@ -6,7 +6,7 @@ RUN = scripts/run
 PYTEST_ARGS ?=
 BENCH_ARGS ?=
 
-.PHONY: demo test bench soak lint setup models clean
+.PHONY: demo test bench bench-peers soak lint setup models clean
 
 demo: setup
 	@model="$(MODEL)"; [ -n "$$model" ] || model=$$($(RUN) python scripts/models.py demo) || exit 1; \
@@ -21,7 +21,11 @@ soak: models
 
 bench: setup
 	@small=$$($(RUN) python scripts/models.py test) && model=$$($(RUN) python scripts/models.py demo) || exit 1; \
+	LLAMA_SERVER="$${LLAMA_SERVER:-$$(cat build/peers/llama-server 2> /dev/null)}" \
 	$(RUN) edge_llm bench --model "$$model" --counts-model "$$small" $(BENCH_ARGS)
+
+bench-peers:
+	@$(PYTHON) scripts/peers.py
 
 lint: setup
 	@$(RUN) python -m pytest test -m lint $(PYTEST_ARGS)

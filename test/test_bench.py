@@ -123,24 +123,31 @@ def test_the_prompt_that_ships_is_reused(test_model: str) -> None:
     assert done.stdout.count('%') == 9 and ' 98.' in done.stdout.splitlines()[-1]
 
 
-def test_a_prompt_that_looks_dynamic_fails(test_model: str, tmp_path: Path) -> None:
-    prompt = tmp_path / 'prompt.yaml'
+@pytest.fixture
+def small_prompt(tmp_path: Path) -> list[str]:
+    """Return the arguments for a prompt of one tool, which the time of day makes dynamic."""
+    prompt, tools = tmp_path / 'prompt.yaml', tmp_path / 'tools.yaml'
     prompt.write_text('version: 1\nsystem: You control a robot. It is 14:35 now.\n')
-    tools = tmp_path / 'tools.yaml'
     tools.write_text("""version: 1
 tools:
   look: {description: Look., effect: read, read: {topic: seen, type: std_msgs/msg/String},
          result: [data]}
 """)
-    arguments = ('cache', '--model', test_model, '--prompt', str(prompt), '--tools', str(tools))
-    done = _edge_llm(*arguments)
+    return ['--prompt', str(prompt), '--tools', str(tools)]
+
+
+def test_a_prompt_that_looks_dynamic_fails(test_model: str, small_prompt: list[str]) -> None:
+    done = _edge_llm('cache', '--model', test_model, *small_prompt)
     assert done.returncode == 2 and 'a time of day' in done.stderr
-    assert _edge_llm(*arguments, '--allow-dynamic', '--threshold', '0.5').returncode == 0
+    assert _edge_llm('cache', '--model', test_model, *small_prompt, '--allow-dynamic',
+                     '--threshold', '0.5').returncode == 0
 
 
-def test_a_prompt_that_is_not_reused_enough_fails(test_model: str) -> None:
-    done = _edge_llm('cache', '--model', test_model, '--threshold', '0.999')
-    assert done.returncode == 1 and 'below 100%' in done.stderr
+def test_a_prompt_that_is_not_reused_enough_fails(test_model: str, small_prompt: list[str]
+                                                  ) -> None:
+    done = _edge_llm('cache', '--model', test_model, *small_prompt, '--allow-dynamic',
+                     '--threshold', '0.99')
+    assert done.returncode == 1 and 'below 99%' in done.stderr
 
 
 @pytest.fixture

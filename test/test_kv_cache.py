@@ -365,6 +365,39 @@ def test_a_spilled_session_comes_back_without_its_prefix() -> None:
     assert cache.spilled_bytes == 2 * 10 * BYTES, 'a came back, b and c are out'
 
 
+def test_a_session_that_is_forgotten_leaves_nothing_behind() -> None:
+    memory, cache = _cache(sessions=1, spill_bytes=1000)
+    _say(memory, cache, 'a', [1] * 50)
+    _say(memory, cache, 'b', [2] * 20)
+    assert cache.spilled_bytes == 50 * BYTES
+    cache.forget('a')
+    assert cache.spilled_bytes == 0
+
+
+def test_what_another_session_spilled_is_left_to_it() -> None:
+    memory, cache = _cache(sessions=2, spill_bytes=1000)
+    _say(memory, cache, 'a', [1] * 50)
+    for session in 'bc':
+        _say(memory, cache, session, [2, ord(session)] * 10)
+    assert cache.spilled_bytes == 50 * BYTES
+    # A few common tokens are not worth another's whole conversation.
+    assert _say(memory, cache, 'd', [1] * 5 + [3] * 5) == 0
+    assert _say(memory, cache, 'a', [1] * 50 + [4]) == 50
+
+
+def test_a_running_goal_keeps_its_snapshot_before_idle_sessions_keep_theirs() -> None:
+    memory = Memory(MemoryKind.RECURRENT)
+    cache = KvCache(memory, memory.ids, CELLS)
+    _say(memory, cache, 'idle', [1] * 40)
+    _say(memory, cache, 'running', [2] * 30)
+    _say(memory, cache, 'running', [2] * 40)
+    cache.pin('running', True)
+    cache.reserve(CELLS - 80 + 1)
+    wanted = np.asarray([2] * 30 + [3], np.int32)
+    assert cache.match('running', wanted, 30).length == 30
+    assert cache.match('idle', np.asarray([1] * 40, np.int32), 39).length == 0
+
+
 def test_what_does_not_fit_the_budget_is_not_spilled() -> None:
     memory, cache = _cache(sessions=1, spill_bytes=49 * BYTES)
     _say(memory, cache, 'a', [1] * 50)

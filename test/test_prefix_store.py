@@ -139,7 +139,7 @@ def test_a_state_of_another_context_is_not_taken(tiny: str, tmp_path: Path,
 
 
 def engine_key(engine: LocalEngine) -> PrefixKey:
-    return PrefixKey(engine._state_facts(), engine.tokenize(TEXT, True))
+    return PrefixKey(engine._warm_up.state_facts(), engine.tokenize(TEXT, True))
 
 
 @pytest.mark.parametrize('name', [
@@ -147,7 +147,7 @@ def engine_key(engine: LocalEngine) -> PrefixKey:
     'swa_full', 'memory', 'rope', 'lora', 'no_rotation', 'model'])
 def test_every_fact_counts(tiny: str, tmp_path: Path, name: str) -> None:
     engine = _engine(tiny, tmp_path)
-    facts = engine._state_facts()
+    facts = engine._warm_up.state_facts()
     engine.close()
     store, state = PrefixStore(str(tmp_path), 1 << 20), np.arange(256, dtype=np.uint8)
     store.save(PrefixKey(facts, (1, 2, 3)), state)

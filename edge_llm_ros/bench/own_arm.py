@@ -72,8 +72,9 @@ class OwnArm:
 
     def facts(self) -> dict[str, Any]:
         """Return the model and the memory that it takes."""
-        info = self.engine.info()
-        return {'model': info.description, 'weights_bytes': info.size_bytes,
+        info, costs = self.engine.info(), self.engine.batch_costs()
+        return {'batch_seconds': {str(size): seconds for size, seconds in costs.items()},
+                'model': info.description, 'weights_bytes': info.size_bytes,
                 'kv_bytes': info.kv_bytes, 'gpu_layers': info.gpu_layers,
                 'threads': info.threads}
 

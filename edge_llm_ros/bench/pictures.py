@@ -50,7 +50,7 @@ def draw(folder: Path, records: Sequence[StepRecord], speedups: Sequence[Mapping
         here = [record for record in records if record.workload == workload]
         last = [r for r in here if r.repeat == max(
             other.repeat for other in here if other.arm == r.arm)]
-        arms = list(dict.fromkeys(record.arm for record in last))
+        arms = sorted({record.arm for record in last}, key=_order)
         figure, axes = pyplot.subplots(1, 2, figsize=(12, 0.6 * len(arms) + 2))
         _times(axes[0], arms, last)
         _tokens(axes[1], arms, last)
@@ -62,6 +62,11 @@ def draw(folder: Path, records: Sequence[StepRecord], speedups: Sequence[Mapping
     if speedups:
         pictures.append(_speedups(pyplot, folder, speedups))
     return pictures
+
+
+def _order(arm: str) -> tuple[bool, bool, str]:
+    """Return what sorts this package's arms first, the whole one before its parts."""
+    return not arm.startswith('ours'), arm != 'ours', arm
 
 
 def _times(axis: Any, arms: Sequence[str], records: Sequence[StepRecord]) -> None:
@@ -89,7 +94,7 @@ def _tokens(axis: Any, arms: Sequence[str], records: Sequence[StepRecord]) -> No
     axis.set_yticks(range(len(arms)), [''] * len(arms))
     axis.invert_yaxis()
     axis.set_xlabel('tokens')
-    axis.legend(fontsize=8)
+    axis.legend(fontsize=8, ncols=len(_TOKENS), loc='lower center', bbox_to_anchor=(0.5, 1.0))
 
 
 def _speedups(pyplot: Any, folder: Path, table: Sequence[Mapping[str, Any]]) -> Path:

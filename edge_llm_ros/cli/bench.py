@@ -26,6 +26,7 @@ from typing import Any
 
 from edge_llm_ros.bench import kv_memory, speed
 from edge_llm_ros.bench.arm import Arm
+from edge_llm_ros.bench.cancel import cancels
 from edge_llm_ros.bench.kv_types import compare_types
 from edge_llm_ros.bench.own_arm import OwnArm
 from edge_llm_ros.bench.pictures import can_draw, draw, write_page
@@ -38,7 +39,7 @@ from edge_llm_ros.engine.llama.context import default_threads
 from edge_llm_ros.flow.engine import EngineConfig
 from edge_llm_ros.flow.errors import EdgeLlmError
 
-_KV = ('counts', 'first_token', 'fork', 'configure', 'growth')
+_KV = ('counts', 'first_token', 'fork', 'configure', 'cancel', 'growth')
 _PARTS = ('speed', *_KV, 'kv_types')
 _WORKLOADS = ('new_goal', 'four_turn', 'ten_turn', 'missions', 'argument_copy')
 
@@ -132,6 +133,7 @@ def _kv_measures(args: argparse.Namespace) -> Mapping[str, Callable[[], Iterator
         'first_token': partial(kv_memory.first_token_by_prefix, args.model, args.repeats, _tell),
         'fork': partial(kv_memory.forks, small, 4 * args.repeats, _tell),
         'configure': partial(kv_memory.configure, args.model, 2048, args.repeats, _tell),
+        'cancel': partial(cancels, args.model, 20 * args.repeats, _tell),
         'growth': partial(kv_memory.growth, small, args.steps, _tell)}
 
 
@@ -146,13 +148,13 @@ def _speed(args: argparse.Namespace, found: _Findings) -> None:
         for name in args.arms:
             arms.append(speed.make_arm(
                 name, config, args.baseline_model or args.model, bool(args.synthetic)))
-            found.facts[name] = arms[-1].facts()
         own = next((arm for arm in arms if isinstance(arm, OwnArm)), None)
         if own is None:
             raise EdgeLlmError(f'--arms: one of {", ".join(speed.OWN)} is needed.')
         script = Script(own.engine, own.engine.info())
         for workload in chosen:
             found.records += speed.run_arms(arms, script, workload, args.repeats, _tell)
+        found.facts = {arm.name: arm.facts() for arm in arms}
     finally:
         for arm in arms:
             arm.close()

@@ -126,7 +126,7 @@ class Generation:
             return self._complete(Stop.COMPLETE)
         if len(self._tokens) >= self._request.max_tokens:
             return self._complete(Stop.LENGTH)
-        chunk = self._pending[:self._evaluator.pace.chunk]
+        chunk = list(self._evaluator.pace.cut(self._pending))
         last = len(chunk) == len(self._pending)
         draft = self._draft(len(chunk)) if last else Draft()
         more = draft.to_evaluate
@@ -149,7 +149,7 @@ class Generation:
         self._held_back = None
         if self._drafter is None:
             return Draft()
-        room = min(self._evaluator.pace.largest - batch,
+        room = min(self._evaluator.batch_tokens - batch,
                    self._request.max_tokens - len(self._tokens) - 1)
         draft, self._held_back = self._drafter.draft(
             batch, room, self._matcher, self._history, self._text)

@@ -41,6 +41,7 @@ class Evaluator:
         self._context = context
         self._cache = cache
         self.pace = pace
+        self.batch_tokens = context.batch_tokens
         self.costs: BatchCosts | None = None
 
     def evaluate(self, sequence: int, tokens: list[int], rows: Sequence[int] = ()) -> bool:

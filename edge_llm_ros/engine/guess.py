@@ -29,9 +29,10 @@ import numpy as np
 import numpy.typing as npt
 
 _LONGEST = 8  # tokens of a match; longer ones are no better
+_DISTINCT = 4  # matches from this length on are equally good, and learned about together
 _LOOKED_AT = 24  # earlier places, the last ones
 _FEWEST_LETTERS = 3  # of a word that is looked for
-_PRIOR = 4.0  # how many observations the first opinion of a source is worth
+_PRIOR = 2.0  # how many observations the first opinion of a source is worth
 _WINDOW = 24.0  # observations that are remembered
 
 
@@ -109,7 +110,9 @@ class History:
                 length += 1
             if length > longest:
                 best, longest = place, length
-        return Guess(int(tokens[best + 1]), f'{source} {longest}') if best >= 0 else None
+        if best < 0:
+            return None
+        return Guess(int(tokens[best + 1]), f'{source} {min(longest, _DISTINCT)}')
 
 
 def mentioned(matcher: Matcher, text: bytes) -> Guess | None:

@@ -178,6 +178,7 @@ class KvCache:
         """Drop a session's sequences, if it has any."""
         self._evicted.pop(session, None)
         self._pinned.discard(session)
+        self._spill.forget(session)
         for number, sequence in list(self._sequences.of_sessions()):
             if sequence.session == session and not sequence.leased:
                 self._sequences.drop(number)

@@ -16,41 +16,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
 import logging
 import threading
-import time
-from typing import Any
 
-from edge_llm_ros.engine.batch_costs import BatchCosts
 from edge_llm_ros.engine.decode import Generation
 from edge_llm_ros.engine.draft import Drafter
 from edge_llm_ros.engine.evaluator import Evaluator
 from edge_llm_ros.engine.grammar import GrammarCompiler
 from edge_llm_ros.engine.guess import Acceptance
-from edge_llm_ros.engine.json_file import JsonFile
 from edge_llm_ros.engine.kv_cache import KvCache, NoCache, sequences_for
 from edge_llm_ros.engine.llama.context import LlamaContext
 from edge_llm_ros.engine.llama.model import LlamaModel
-from edge_llm_ros.engine.model_fingerprint import ModelFingerprints
 from edge_llm_ros.engine.pace import Pace
-from edge_llm_ros.engine.prefix_store import PrefixKey, PrefixStore
 from edge_llm_ros.engine.sampler import Sampler
 from edge_llm_ros.engine.scheduling import Scheduling
 from edge_llm_ros.engine.sequences import PREFIX
+from edge_llm_ros.engine.warm_up import WarmUp
 from edge_llm_ros.flow.engine import (
     Completion, EngineConfig, GenerateRequest, MemoryKind, ModelInfo, PrefillProgress, Stop,
     TokenKind, TokensProgress)
 from edge_llm_ros.flow.errors import ContextFull, EngineError
-import xxhash
 
 logger = logging.getLogger(__name__)
 
 _WARM_UP = 'warm_up'
-# Larger than the pace of goals: nobody waits for a cancel but a shutdown, and on a CPU a running
-# decode is aborted anyway.
-_WARM_UP_CHUNK = 256
 _MENTIONS = 512  # last tokens of a conversation in which words are looked for
 
 
@@ -93,14 +83,12 @@ class LocalEngine:
         self._compiler = GrammarCompiler(
             self._model.vocabulary.guidance_tokenizer(end_ids), self._model.vocabulary)
         self._reuse = config.reuse
-        self._swa_full = config.swa_full
         self._cache = (KvCache if config.reuse else NoCache)(
             context, context.sequences, context.context_tokens, config.spill_bytes,
             config.session_ttl)
-        folder = config.prefix_folder
-        self._store = PrefixStore(folder, config.prefix_bytes) if folder else None
         self._evaluator = Evaluator(
             context, self._cache, Pace(config.chunk_seconds, config.batch_tokens))
+        self._warm_up = WarmUp(context, self._cache, self._evaluator, config)
         # Wrong guesses are cut off, which only plain attention bears.
         self._force = config.force
         self._guesses = config.guess and context.kind is MemoryKind.FULL
@@ -144,109 +132,21 @@ class LocalEngine:
 
     def warm_up(self, tokens: Sequence[int]) -> Iterator[PrefillProgress]:
         """Evaluate the prefix and pin it, dropping every session; cancel('warm_up') ends it."""
+        def canceled() -> bool:
+            return self._is_canceled(_WARM_UP)
+
         with self._busy:
             self._begin(_WARM_UP)
             try:
                 self._cache.clear()
                 self._deferred.clear()
                 if self._reuse:
-                    yield from self._pin_prefix(tuple(tokens))
+                    yield from self._warm_up.run(tuple(tokens), canceled)
                 if self._guesses and self._drafter is None:
-                    self._drafter = self._make_drafter()
+                    costs = self._evaluator.costs = self._warm_up.batch_costs(canceled)
+                    self._drafter = Drafter(costs, Acceptance()) if costs else None
             finally:
                 self._end(_WARM_UP)
-
-    def _pin_prefix(self, tokens: tuple[int, ...]) -> Iterator[PrefillProgress]:
-        store = self._store
-        key = PrefixKey(self._state_facts() if store else {}, tokens)
-        if store is not None and self._restore(store, key):
-            yield PrefillProgress(len(tokens), len(tokens), restored=True)
-            return
-        rest = list(tokens)
-        while rest:
-            if self._is_canceled(_WARM_UP):
-                raise EngineError('the warm-up was canceled.')
-            chunk = rest[:min(_WARM_UP_CHUNK, self._context.batch_tokens)]
-            if self._evaluator.evaluate(PREFIX, chunk):
-                del rest[:len(chunk)]
-                yield PrefillProgress(len(tokens) - len(rest), len(tokens))
-        if store is not None:
-            store.save(key, self._context.sequence_state(PREFIX))
-        if self._context.kind is MemoryKind.WINDOW and not self._swa_full:
-            self._drop_cells_behind_the_window(tokens)
-
-    def _drop_cells_behind_the_window(self, tokens: tuple[int, ...]) -> None:
-        """
-        Free the prefix's cells that its sliding window has left.
-
-        Forks would share them, and llama.cpp never overwrites what is shared. A state holds the
-        window alone.
-        """
-        state = self._context.sequence_state(PREFIX)
-        self._cache.cut(PREFIX, 0)
-        self._cache.reserve(len(tokens))
-        if not self._context.restore_sequence(PREFIX, state, len(tokens)):
-            raise EngineError('llama.cpp does not take the state that it gave.')
-        self._cache.extend(PREFIX, tokens)
-
-    def _make_drafter(self) -> Drafter | None:
-        """Return what guesses, with the costs of batches known from disk or measured."""
-        known = JsonFile(self._store.folder / 'batch_costs.json') if self._store else None
-        name = xxhash.xxh3_64_hexdigest(json.dumps(
-            [self._state_facts() if known else '', self._context.threads]).encode())
-        try:
-            costs = BatchCosts(known.get(name) if known else ())
-        except (TypeError, ValueError):
-            measured = self._measure_batches()
-            if measured is None:
-                return None
-            costs = measured
-            if known:
-                known.put(name, list(costs.table().values()))
-        logger.info('a batch of %s', ', '.join(
-            f'{size} takes {seconds * 1e3:.1f} ms' for size, seconds in costs.table().items()))
-        self._evaluator.costs = costs
-        return Drafter(costs, Acceptance())
-
-    def _measure_batches(self) -> BatchCosts | None:
-        """Measure batches behind the prefix; None where there is no room, or at a cancel."""
-        start = len(self._cache.tokens(PREFIX))
-        prefix = self._cache.tokens(PREFIX).tolist()
-        lease = self._cache.lease(_WARM_UP, [*prefix, 0], keep=start)
-
-        def decode(size: int) -> float:
-            begin = time.monotonic()
-            if self._is_canceled(_WARM_UP) or not self._evaluator.evaluate(
-                    lease.sequence, [0] * size, [size - 1]):
-                raise EngineError('the warm-up was canceled.')
-            seconds = time.monotonic() - begin
-            self._cache.cut(lease.sequence, start)
-            return seconds
-
-        try:
-            return BatchCosts.measure(decode)
-        except ContextFull:
-            return None
-        finally:
-            self._cache.release(lease.sequence)
-            self._cache.forget(_WARM_UP)
-
-    def _state_facts(self) -> dict[str, Any]:
-        """Return all that an evaluated state depends on beside its tokens."""
-        folder = str(self._store.folder) if self._store else ''
-        return {**self._context.facts(), 'model': ModelFingerprints(folder).of(self._info.path)}
-
-    def _restore(self, store: PrefixStore, key: PrefixKey) -> bool:
-        """Load the prefix from disk; False where that cannot be done."""
-        state = store.load(key)
-        if state is None:
-            return False
-        self._cache.reserve(len(key.tokens))
-        if not self._context.restore_sequence(PREFIX, state, len(key.tokens)):
-            logger.warning('llama.cpp does not take the saved prefix; it is evaluated again')
-            return False
-        self._cache.extend(PREFIX, key.tokens)
-        return True
 
     def generate(self, request: GenerateRequest
                  ) -> Iterator[PrefillProgress | TokensProgress | Completion]:
@@ -337,6 +237,11 @@ class LocalEngine:
         with self._busy:
             self._deferred.pop(session, None)
             self._cache.forget(session)
+
+    def batch_costs(self) -> Mapping[int, float]:
+        """Return the seconds of a batch by its tokens; empty where they were not measured."""
+        costs = self._evaluator.costs
+        return costs.table() if costs else {}
 
     def check_integrity(self) -> None:
         """Account for every sequence and cell; raises AssertionError."""

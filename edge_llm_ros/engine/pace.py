@@ -17,6 +17,9 @@
 from __future__ import annotations
 
 
+REST = 8  # a rest of this part of a chunk costs more alone than it does in it
+
+
 class Pace:
     """
     Chunk sizes, in powers of two, that take about a given time on this machine.
@@ -37,6 +40,11 @@ class Pace:
         while size * 2 <= self.largest and size * 2 <= self._rate * self._seconds * 1.25:
             size *= 2
         return min(size, self.largest)
+
+    def cut(self, tokens: list[int]) -> list[int]:
+        """Return the first chunk of some tokens; a small rest rides along."""
+        size = self.chunk
+        return tokens if len(tokens) <= size + size // REST else tokens[:size]
 
     def measured(self, tokens: int, seconds: float) -> None:
         """Take note of how long a chunk took."""

@@ -100,6 +100,11 @@ class Spill:
         self.bytes -= spilled.state.nbytes
         return spilled
 
+    def forget(self, session: str) -> None:
+        """Forget what belongs to a session."""
+        for name in [n for n, entry in self._entries.items() if entry.session == session]:
+            self.take(name)
+
     def clear(self) -> None:
         """Forget everything."""
         for name in list(self._entries):

@@ -23,6 +23,7 @@ from typing import Any
 
 from edge_llm_ros.engine.llama import library
 from edge_llm_ros.engine.llama.model import LlamaModel
+from edge_llm_ros.engine.pace import REST
 from edge_llm_ros.flow.engine import CACHE_TYPES, EngineConfig, MemoryKind
 from edge_llm_ros.flow.errors import EngineError
 import llama_cpp.llama_cpp as api
@@ -88,6 +89,8 @@ class LlamaContext:
         self._config = config
         self.sequences = sequences
         self.threads = config.threads or default_threads()
+        # A small rest of a prompt rides in its last chunk.
+        self.batch_tokens = config.batch_tokens + config.batch_tokens // REST
         self._batch: Any = None
         library.errors.clear()
         library.buffers.clear()
@@ -99,7 +102,6 @@ class LlamaContext:
                 f'{library.why() or "not enough memory?"}.')
         self.kv_bytes = int(sum(library.buffers) * (1 << 20))
         self.context_tokens = int(api.llama_n_ctx(self._handle))
-        self.batch_tokens = config.batch_tokens
         self._memory = api.llama_get_memory(self._handle)
         self._batch = api.llama_batch_init(self.batch_tokens, 0, 1)
 
@@ -107,7 +109,7 @@ class LlamaContext:
         config = self._config
         params = api.llama_context_default_params()
         params.n_ctx = config.context_tokens
-        params.n_batch = params.n_ubatch = config.batch_tokens
+        params.n_batch = params.n_ubatch = self.batch_tokens
         params.n_seq_max = self.sequences
         params.kv_unified = True
         params.swa_full = config.swa_full
