@@ -39,7 +39,7 @@ class Memory:
         self.kind = kind
         self.ids = sequences_for(kind, SESSIONS)
         self.cells: list[dict[int, object]] = [{} for _ in range(self.ids)]
-        self.copied_out = 0
+        self.copies = 0
 
     def can_cut(self, sequence: int, length: int) -> bool:
         now = self.sequence_length(sequence)
@@ -50,6 +50,7 @@ class Memory:
 
     def copy_sequence(self, source: int, target: int, length: int, start: int = 0) -> None:
         assert start or self.can_cut(source, length)
+        self.copies += 1
         for position in range(start, length):
             assert position not in self.cells[target], 'a copy goes where nothing is'
             self.cells[target][position] = self.cells[source][position]
@@ -116,7 +117,7 @@ class CacheMachine(RuleBasedStateMachine):
                      if self.memory.can_cut(n, min(length, keep)))
         assert self.cache.match(session, np.asarray(wanted, np.int32), keep).length == usable
         lease = self.cache.lease(session, wanted, keep)
-        assert lease.sequence != PREFIX
+        assert lease.sequence not in (PREFIX, self.cache._ready)
         if self.spill:
             assert lease.length >= usable, 'what is resident is used'
         else:
@@ -284,6 +285,23 @@ def test_a_fork_takes_no_cells() -> None:
     for session in 'abc':
         cache.release(cache.lease(session, [*range(20), 99], keep=20).sequence)
     assert cache.free_cells == CELLS - 20
+
+
+def test_a_new_session_finds_its_fork_made() -> None:
+    memory, cache = _cache()
+    memory.extend(PREFIX, 40)
+    cache.extend(PREFIX, [5] * 40)
+    cache.prepare()
+    before = memory.copies
+    lease = cache.lease('a', [*[5] * 40, 6], keep=40)
+    assert lease.length == 40 and memory.copies == before
+    cache.release(lease.sequence)
+    assert memory.copies == before + 1, 'the next one is made while nobody waits'
+    cache.check_integrity()
+    # It is in nobody's way: every id can be had.
+    for session in 'bcd':
+        _say(memory, cache, session, [ord(session)] * 10)
+    assert len({s.session for _, s in cache._sequences.of_sessions()}) == SESSIONS
 
 
 def test_what_is_leased_is_never_evicted() -> None:

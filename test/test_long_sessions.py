@@ -16,6 +16,7 @@
 
 from collections.abc import Iterator
 from dataclasses import replace
+from pathlib import Path
 
 from edge_llm_ros.engine.local import LocalEngine
 from edge_llm_ros.flow.cancellation import Cancellation
@@ -31,6 +32,7 @@ from edge_llm_ros.prompt.local_conversation import LocalConversation
 from edge_llm_ros.prompt.local_model import LocalModel
 from edge_llm_ros.prompt.shorten import shortened
 from edge_llm_ros.prompt.transcript import Message, MessageKind, Transcript
+from gguf_rename import copy_with
 from hypothesis import given, settings, strategies as st
 import pytest
 
@@ -218,6 +220,28 @@ def test_a_cancel_while_summing_up_keeps_everything(small: LocalEngine) -> None:
     conversation.instruct('Goal 3.', '')
     made = step(conversation, '{}')
     assert 'left out' in made.lost and 'Summary: ' in text_of(small, conversation)
+
+
+DROPS_THINKING = (
+    "{% for message in messages %}{{ '<|im_start|>' + message['role'] + '\\n' }}"
+    "{% if message['role'] == 'assistant' and not loop.last %}"
+    "{{ message['content'].split('</think>')[-1] }}{% else %}{{ message['content'] }}{% endif %}"
+    "{{ '<|im_end|>' + '\\n' }}{% endfor %}")
+
+
+def test_a_template_that_drops_thinking_costs_no_reuse(test_model: str, tmp_path: Path) -> None:
+    """Its messages are never rendered again: only new ones are evaluated."""
+    path = tmp_path / 'thinking.gguf'
+    copy_with(test_model, str(path), {}, DROPS_THINKING)
+    engine = LocalEngine(EngineConfig(model_path=str(path), context_tokens=1024, max_sessions=2))
+    conversation = model_of(engine, 'auto').conversation('s')
+    for goal in range(2):
+        conversation.instruct(f'Goal {goal}: look.', '')
+        for i in range(3):
+            made = step(conversation, f'{{"seen": {i}}}')
+            assert made.counts.prefill <= made.counts.new + 1 and not made.lost
+        conversation.end('')
+    engine.close()
 
 
 class Hasty:

@@ -97,9 +97,18 @@ def forks(model_path: str, repeats: int, tell: Tell) -> Iterator[Row]:
     engine = LocalEngine(EngineConfig(
         model_path=model_path, context_tokens=_FORK_CELLS + 256, max_sessions=8))
     cache = engine._cache
-    for _ in engine.warm_up(filler(lambda text: engine.tokenize(text, False), _FORK_CELLS, 'p')):
+    prefix = filler(lambda text: engine.tokenize(text, False), _FORK_CELLS, 'p')
+    for _ in engine.warm_up(prefix):
         pass
     free = cache.free_cells
+    leases = []
+    for number in range(4 * repeats):
+        start = time.perf_counter()
+        lease = cache.lease(f's{number}', [*prefix, number], _FORK_CELLS)
+        leases.append(time.perf_counter() - start)
+        cache.release(lease.sequence)
+        cache.forget(f's{number}')
+    cache.clear_sessions()
     times = []
     for _ in range(repeats):
         for number in range(1, 9):
@@ -111,8 +120,11 @@ def forks(model_path: str, repeats: int, tell: Tell) -> Iterator[Row]:
             cache.drop(number)
     engine.close()
     figure = row('fork', 'ours', 'fork_s', times, 's')
-    tell(f'fork of {_FORK_CELLS} cells: {figure.median * 1e6:.0f} µs, {extra} cells for eight')
+    found = row('fork', 'ours', 'new_session_s', leases, 's')
+    tell(f'fork of {_FORK_CELLS} cells: {figure.median * 1e6:.0f} µs, {extra} cells for eight; a '
+         f'new session waits {found.median * 1e6:.0f} µs for its own')
     yield figure
+    yield found
     yield row('fork', 'ours', 'extra_cells', [extra], 'cells')
 
 

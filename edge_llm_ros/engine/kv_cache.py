@@ -91,6 +91,7 @@ class KvCache:
         self._ttl = session_ttl
         self._clock = clock
         self._turn = 0
+        self._ready: int | None = None  # a fork of the whole prefix that no session has yet
         self._pinned: set[str] = set()
         # What sessions had when they were evicted, and why they were.
         self._evicted: dict[str, tuple[Ids, str]] = {}
@@ -166,6 +167,20 @@ class KvCache:
         """End a lease; the sequence stays until its room is needed."""
         self._sequences[number].leased = False
         self._sequences[number].time = self._clock()
+        self.prepare()
+
+    def prepare(self) -> None:
+        """
+        Have a fork of the prefix ready for the next new session, where an id is unused.
+
+        llama.cpp goes over all cells for a fork, so it is made while nobody waits.
+        """
+        length = len(self._sequences[PREFIX].tokens)
+        if self._ready is None and length:
+            unused = self._unused()
+            if unused is not None:
+                self.fork(PREFIX, unused, length)
+                self._ready = unused
 
     def pin(self, session: str, pinned: bool) -> None:
         """Say whether a goal of this session is running: what is pinned is never evicted."""
@@ -266,12 +281,18 @@ class KvCache:
             self._note_eviction(sequence.session, sequence.tokens, reason)
         self.cut(number, 0)
 
-    def clear(self) -> None:
-        """Drop everything, the prefix and what was spilled included."""
-        for number in range(len(self._sequences)):
+    def clear_sessions(self) -> None:
+        """Drop everything but the prefix."""
+        for number in range(1, len(self._sequences)):
             self._sequences.drop(number)
+        self._ready = None
         self._spill.clear()
         self._evicted.clear()
+
+    def clear(self) -> None:
+        """Drop everything, the prefix and what was spilled included."""
+        self.clear_sessions()
+        self._sequences.drop(PREFIX)
 
     def _is_own(self, number: int, session: str) -> bool:
         sequence = self._sequences[number]
@@ -303,6 +324,9 @@ class KvCache:
     def _fork_or_take(self, source: int, length: int) -> int:
         """Return a copy of a sequence's start, or itself where no id is left."""
         origin = self._sequences[source]
+        if source == PREFIX and self._ready is not None and length == len(origin.tokens):
+            number, self._ready = self._ready, None
+            return number
         leased = origin.leased
         origin.leased = True  # must not be evicted to make room for its own copy
         try:
@@ -321,13 +345,19 @@ class KvCache:
 
     def _vacate(self) -> int:
         """Return an unused sequence id, evicting a session where there is none."""
-        while True:
-            for number in range(1, len(self._sequences)):
-                sequence = self._sequences[number]
-                if sequence.session is None and not sequence.leased:
-                    return number
-            if not self.evict():
+        while (number := self._unused()) is None:
+            if self._ready is not None:
+                self._sequences.drop(self._ready)
+                self._ready = None
+            elif not self.evict():
                 raise ContextFull('every session of the KV cache is in use; raise max_sessions.')
+        return number
+
+    def _unused(self) -> int | None:
+        """Return a sequence id that holds nothing; None where there is none."""
+        return next((n for n in range(1, len(self._sequences)) if n != self._ready
+                     and self._sequences[n].session is None
+                     and not self._sequences[n].leased), None)
 
     def _keep_snapshot(self, number: int, source: int) -> None:
         """Keep the start of a turn, unless it is kept already."""
@@ -419,7 +449,8 @@ class KvCache:
         assert len(set(owners)) == len(owners), 'two sequences of one session'
         for number in range(1, len(self._sequences)):
             holding = self._sequences[number]
-            assert holding.session is not None or not len(holding.tokens), 'nobody owns a sequence'
+            assert (holding.session is not None or not len(holding.tokens)
+                    or number == self._ready), 'nobody owns a sequence'
 
 
 class NoCache(KvCache):

@@ -145,6 +145,7 @@ class LocalEngine:
                 if self._guesses and self._drafter is None:
                     costs = self._evaluator.costs = self._warm_up.batch_costs(canceled)
                     self._drafter = Drafter(costs, Acceptance()) if costs else None
+                self._cache.prepare()
             finally:
                 self._end(_WARM_UP)
 

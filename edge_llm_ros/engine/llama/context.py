@@ -43,10 +43,14 @@ DECODE_OK, DECODE_NO_SLOT, DECODE_ABORTED = 0, 1, 2
 State = npt.NDArray[np.uint8]
 
 
-def default_threads() -> int:
-    """Return how many threads leave the robot's other nodes room: all but two, at least two."""
+def default_threads(own_cores: bool = False) -> int:
+    """
+    Return how many threads leave the robot's other nodes room: all but two, at least two.
+
+    :param own_cores: whether this thread's cores are the model's alone
+    """
     cores = len(os.sched_getaffinity(0))
-    return max(min(cores, 2), cores - 2)
+    return cores if own_cores else max(min(cores, 2), cores - 2)
 
 
 def check_cache_types(config: EngineConfig) -> None:
@@ -88,7 +92,7 @@ class LlamaContext:
         self._model = model
         self._config = config
         self.sequences = sequences
-        self.threads = config.threads or default_threads()
+        self.threads = config.threads or default_threads(bool(config.cpu_affinity))
         # A small rest of a prompt rides in its last chunk.
         self.batch_tokens = config.batch_tokens + config.batch_tokens // REST
         self._batch: Any = None
