@@ -214,7 +214,7 @@ def random_call(generator: random.Random, tools: tuple[ToolSchema, ...]) -> Tool
 
 
 @pytest.mark.parametrize('count', [
-    pytest.param(1000), pytest.param(10_000, marks=pytest.mark.soak)])
+    pytest.param(500), pytest.param(10_000, marks=[pytest.mark.soak, pytest.mark.timeout(900)])])
 @pytest.mark.parametrize('model', ['test_model', 'demo_model'])
 def test_forced_runs_of_random_calls_are_canonical(request, model: str, count: int) -> None:
     """What is not sampled is what the tokenizer would have written."""

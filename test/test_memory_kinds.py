@@ -87,7 +87,7 @@ def words(generator: random.Random, least: int, most: int) -> tuple[int, ...]:
 
 
 @pytest.mark.parametrize('cases', [
-    pytest.param(200), pytest.param(1000, marks=pytest.mark.soak)])
+    pytest.param(100), pytest.param(1000, marks=pytest.mark.soak)])
 def test_going_back_is_exact_or_evaluated_again(pair, cases: int) -> None:
     """Sessions go on, go back to a random length and are given up, four of them interleaved."""
     kind, warm, cold = pair

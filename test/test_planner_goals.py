@@ -49,9 +49,11 @@ def test_cancel_in_prefill(bench: Bench, test_model: str) -> None:
 def test_cancel_in_decode(bench: Bench, test_model: str) -> None:
     bench.robot()
     tools = only('say', text={'max_length': 512})
-    bench.planner(test_model, tools, call_tokens=1024, text_length=512, temperature=1.0)
+    bench.planner(test_model, tools, call_tokens=1024, text_length=512, temperature=1.0,
+                  seed=1)
     goal = bench.send('Tell a long story about a robot in a garden.')
-    goal.until(lambda f: f.event == EVENT.EVENT_TEXT and len(f.partial_text) > 60)
+    # The name of the tool and the first words; how long the story becomes is chance.
+    goal.until(lambda f: f.event == EVENT.EVENT_TEXT and len(f.partial_text) > 45)
     goal.cancel()
     end = goal.end()
     assert (end.status, end.result.outcome) == (CANCELED, OUTCOME.CANCELED)

@@ -100,7 +100,7 @@ def _damaged(data: bytes, generator: random.Random, kind: int) -> bytes:
 
 
 @pytest.mark.parametrize('count', [
-    pytest.param(200), pytest.param(1000, marks=pytest.mark.soak)])
+    pytest.param(100), pytest.param(1000, marks=pytest.mark.soak)])
 def test_damaged_files_are_never_accepted_nor_fatal(tiny: str, tmp_path: Path, count: int
                                                     ) -> None:
     """Each is met at a warm-up; what is said afterwards is what was said before."""
