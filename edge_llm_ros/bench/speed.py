@@ -28,6 +28,7 @@ from edge_llm_ros.bench.row import Row, row
 from edge_llm_ros.bench.script import Script, ScriptStep
 from edge_llm_ros.bench.workload import Workload, workloads
 from edge_llm_ros.flow.engine import EngineConfig
+from edge_llm_ros.flow.errors import EdgeLlmError
 
 OURS = 'ours'
 OWN: Mapping[str, dict[str, Any]] = {
@@ -106,7 +107,7 @@ def _same(text: str, step: ScriptStep, script: Script) -> bool:
             return script.format.parse(text) == step.call
         value = json.loads(text)
         return bool(value == {'name': step.call.name, 'arguments': dict(step.call.arguments)})
-    except Exception:
+    except (EdgeLlmError, ValueError):
         return False
 
 

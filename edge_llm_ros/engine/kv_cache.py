@@ -406,6 +406,8 @@ class KvCache:
 
     def _bring_back(self, session: str, tokens: Ids, keep: int) -> None:
         """Restore a spilled sequence where that saves evaluating tokens."""
+        if not self._spill.bytes:
+            return
         name, shared = self._spill.match(tokens)
         gain = min(shared, keep) - self.match(session, tokens, keep).length
         if gain <= 0:
