@@ -40,15 +40,13 @@ class OwnArm:
     def __init__(self, name: str, config: EngineConfig, synthetic: bool) -> None:
         self.name = name
         self.engine = LocalEngine(config)
-        self._config = config
         self._synthetic = synthetic
         self._prefix: tuple[int, ...] = ()
         self._number = 0
-        self._repeat = 0
 
     def begin(self, workload: Workload, script: Script, repeat: int) -> None:
         """Pin the workload's prefix."""
-        self._script, self._repeat = script, repeat
+        self._script = script
         prefix = script.prefix(workload)
         if prefix != self._prefix:
             for _ in self.engine.warm_up(prefix):

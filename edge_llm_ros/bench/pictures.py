@@ -23,6 +23,7 @@ import importlib.util
 from pathlib import Path
 from typing import Any
 
+from edge_llm_ros.bench.report import cell
 from edge_llm_ros.bench.row import Row
 from edge_llm_ros.bench.speed import StepRecord
 
@@ -140,10 +141,6 @@ def _table(entries: Sequence[Mapping[str, Any]]) -> str:
     names = list(dict.fromkeys(name for entry in entries for name in entry))
     head = ''.join(f'<th>{html.escape(name)}</th>' for name in names)
     body = ''.join('<tr>' + ''.join(
-        f'<td>{html.escape(_cell(entry.get(name, "")))}</td>' for name in names) + '</tr>'
+        f'<td>{html.escape(cell(entry.get(name, "")))}</td>' for name in names) + '</tr>'
         for entry in entries)
     return f'<table><tr>{head}</tr>{body}</table>'
-
-
-def _cell(value: Any) -> str:
-    return f'{value:.4g}' if isinstance(value, float) else str(value)

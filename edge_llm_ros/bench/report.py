@@ -66,9 +66,10 @@ def _table(entries: Sequence[Mapping[str, Any]]) -> list[str]:
         return []
     names = list(dict.fromkeys(name for entry in entries for name in entry))
     return ['| ' + ' | '.join(names) + ' |', '|' + '---|' * len(names),
-            *('| ' + ' | '.join(_cell(entry.get(name, '')) for name in names) + ' |'
+            *('| ' + ' | '.join(cell(entry.get(name, '')) for name in names) + ' |'
               for entry in entries)]
 
 
-def _cell(value: Any) -> str:
+def cell(value: Any) -> str:
+    """Return a figure as reports show it."""
     return f'{value:.4g}' if isinstance(value, float) else str(value)

@@ -392,7 +392,7 @@ class KvCache:
         """Copy the private part of a sequence to host memory, if that has room for it."""
         sequence, start = self._sequences[number], self._sequences.shared(number)
         length = len(sequence.tokens)
-        if self._spare is None or start == length or not self._spill.make_room(1):
+        if self._spare is None or start == length or not self._spill.limit:
             return False
         self._memory.copy_sequence(number, self._spare, length, start)
         try:

@@ -52,7 +52,7 @@ class Spill:
     """
 
     def __init__(self, limit_bytes: int) -> None:
-        self._limit = limit_bytes
+        self.limit = limit_bytes
         self._entries: OrderedDict[int, Spilled] = OrderedDict()
         self._index = PrefixIndex()
         self._names = itertools.count()
@@ -62,9 +62,9 @@ class Spill:
     def make_room(self, size: int) -> bool:
         """Drop what was used longest ago until a state fits; False where it never will."""
         held = 0 if self._held is None else self._entries[self._held].state.nbytes
-        if held + size > self._limit:
+        if held + size > self.limit:
             return False
-        while self.bytes + size > self._limit:
+        while self.bytes + size > self.limit:
             self.take(next(name for name in self._entries if name != self._held))
         return True
 
@@ -83,7 +83,7 @@ class Spill:
         self._entries[name] = spilled
         self._index.put(name, spilled.tokens)
         self.bytes += spilled.state.nbytes
-        assert self.bytes <= self._limit
+        assert self.bytes <= self.limit
 
     def match(self, tokens: Ids) -> tuple[int, int]:
         """Return the name of the spilled sequence that shares most tokens, and how many."""
