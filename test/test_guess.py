@@ -16,6 +16,7 @@
 
 from collections.abc import Iterator
 import json
+from pathlib import Path
 import random
 
 from edge_llm_ros.engine.batch_costs import BatchCosts, SIZES
@@ -23,6 +24,7 @@ from edge_llm_ros.engine.draft import Drafter
 from edge_llm_ros.engine.guess import Acceptance, Guess, History
 from edge_llm_ros.engine.local import LocalEngine
 from edge_llm_ros.flow.engine import Completion, EngineConfig, GenerateRequest, Sampling, Stop
+from edge_llm_ros.flow.errors import EngineError
 from edge_llm_ros.flow.tool import ToolCall, ToolSchema
 from edge_llm_ros.prompt.call_grammar import arguments_schema
 from edge_llm_ros.prompt.formats import chat_format
@@ -31,6 +33,7 @@ from edge_llm_ros.tools.toolset import GatedToolset, load_tools
 from hypothesis import given, strategies as st
 import numpy as np
 import pytest
+from tiny_models import write_tiny_model
 
 FREE = [1.0] * len(SIZES)  # batches on a GPU: more tokens cost nothing
 LINEAR = [float(size) for size in SIZES]
@@ -172,6 +175,65 @@ def test_guesses_that_never_pay_are_not_made(pair) -> None:
         assert guessing._drafter.acceptance._seen
     finally:
         guessing._drafter = kept
+
+
+@pytest.fixture(scope='module')
+def drafting(test_model: str) -> Iterator[LocalEngine]:
+    """Return an engine whose draft model is the model itself, at a smaller one's price."""
+    engine = LocalEngine(EngineConfig(model_path=test_model, draft_model_path=test_model,
+                                      context_tokens=2048, max_sessions=3))
+    list(engine.warm_up(engine.tokenize('You are a robot. ' * 20, True)))
+    assert engine._draft_model is not None and engine._draft_model.costs is not None
+    engine._draft_model.costs = BatchCosts([0.001 * size for size in SIZES])
+    engine._drafter = Drafter(BatchCosts(FREE), Acceptance(), engine._draft_model)
+    yield engine
+    engine.close()
+
+
+@pytest.mark.parametrize('sampling', [Sampling(), Sampling(temperature=0.8, seed=3)])
+def test_text_is_the_same_with_and_without_a_draft_model(
+        pair, drafting: LocalEngine, sampling: Sampling) -> None:
+    accepted = guessed = 0
+    for number, text in enumerate(TEXTS):
+        text = text.replace('closed', 'full of people who wait')
+        ours, right = (_run(engine, f'{sampling.seed}{number}', text, sampling)
+                       for engine in (drafting, pair[1]))
+        assert ours.tokens == right.tokens
+        accepted += ours.origins.count('A')
+        guessed += ours.guessed
+    assert accepted > 20
+    if not sampling.temperature:
+        # Not all: a batch of several tokens differs from single ones in the last digit.
+        assert accepted > 0.9 * guessed, 'the model would say what it says itself'
+
+
+def test_a_draft_model_that_costs_as_much_is_not_asked(drafting: LocalEngine) -> None:
+    model, kept = drafting._draft_model, drafting._drafter
+    assert model is not None and model.costs is not None
+    cheap, model.costs = model.costs, BatchCosts(FREE)
+    drafting._drafter = Drafter(BatchCosts(FREE), Acceptance(), model)
+    try:
+        end = _run(drafting, 'dear', 'Say that the river is deep')
+        assert not any(s == 'draft model' and seen[1] > 0
+                       for s, seen in drafting._drafter.acceptance._seen.items())
+        assert end.stop in (Stop.COMPLETE, Stop.LENGTH)
+    finally:
+        model.costs, drafting._drafter = cheap, kept
+
+
+def test_draft_models_that_do_not_fit_are_refused(test_model: str, tmp_path) -> None:
+    paths = {kind: str(tmp_path / f'{kind}.gguf') for kind in ('full', 'recurrent')}
+    for kind, path in paths.items():
+        write_tiny_model(Path(path), kind)
+    for model, draft, guess, word in (
+            (test_model, paths['full'], True, 'same family'),
+            (paths['full'], paths['recurrent'], True, 'cannot be cut'),
+            (paths['recurrent'], paths['full'], True, 'cannot be taken back'),
+            (paths['full'], paths['full'], False, 'guess is off'),
+            (paths['full'], '/no/such.gguf', True, 'there is no file')):
+        with pytest.raises(EngineError, match=f'^draft_model_path: .*{word}'):
+            LocalEngine(EngineConfig(model_path=model, draft_model_path=draft, guess=guess,
+                                     context_tokens=256, max_sessions=2))
 
 
 def test_costs_are_measured_once_for_a_machine(test_model: str, tmp_path) -> None:

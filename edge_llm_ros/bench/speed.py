@@ -25,10 +25,11 @@ from edge_llm_ros.bench.arm import Arm, StepResult
 from edge_llm_ros.bench.own_arm import OwnArm
 from edge_llm_ros.bench.peers.llama_server import LlamaServerArm
 from edge_llm_ros.bench.row import Row, row
-from edge_llm_ros.bench.script import Script, ScriptStep
+from edge_llm_ros.bench.script import Script, ScriptStep, tools
 from edge_llm_ros.bench.workload import Workload, workloads
 from edge_llm_ros.flow.engine import EngineConfig
 from edge_llm_ros.flow.errors import EdgeLlmError
+from edge_llm_ros.flow.tool import ToolCall
 
 OURS = 'ours'
 OWN: Mapping[str, dict[str, Any]] = {
@@ -41,7 +42,7 @@ _ONCE = ('ours_nocache', 'baseline')  # slow, and what they show is large
 
 @dataclass(frozen=True)
 class StepRecord:
-    """A step of an arm, and whether it made the call of the file."""
+    """A step of an arm, the call of the file, and whether the arm made it."""
 
     workload: str
     arm: str
@@ -49,6 +50,7 @@ class StepRecord:
     index: int
     new: int
     same: bool
+    call: ToolCall
     result: StepResult
 
 
@@ -91,7 +93,8 @@ def run_arms(arms: Sequence[Arm], script: Script, workload: Workload, repeats: i
                 named = replace(step, session=f'{step.session} {repeat}')
                 result = arm.run(named)
                 records.append(StepRecord(workload.name, arm.name, repeat, index, step.new,
-                                          _same(result.text, step, script), result))
+                                          _same(result.text, step, script), step.call,
+                                          result))
             seconds = sum(record.result.seconds for record in records)
             same = sum(record.same for record in records)
             tell(f'{workload.name} {repeat}/{repeats}, {arm.name}: {seconds:.2f} s, '
@@ -139,10 +142,26 @@ def _arm_rows(workload: str, arm: str, records: Sequence[StepRecord], diverged: 
     for name in sorted({name for record in last for name in record.result.counts}):
         yield row(workload, arm, name, [sum(r.result.counts.get(name, 0) for r in last)],
                   'tokens' if name.endswith('_tokens') else 'calls')
-    yield row(workload, arm, 'new_tokens', [sum(r.new for r in last)], 'tokens')
-    yield row(workload, arm, 'calls', [len(last)], 'calls')
+    values = [value for r in last for value in r.call.arguments.values()]
+    digits = sum(c.isdigit() for value in values if _is_number(value) for c in str(value))
+    for name, count, unit in (
+            ('new_tokens', sum(r.new for r in last), 'tokens'), ('calls', len(last), 'calls'),
+            ('text_calls', sum(_has_text(r.call) for r in last), 'calls'),
+            ('arguments', len(values), 'arguments'), ('digits', digits, 'digits')):
+        yield row(workload, arm, name, [count], unit)
     yield row(workload, arm, 'valid_calls', [sum(r.same for r in last)], 'calls')
     yield row(workload, arm, 'diverged_steps', [sum(r.index in diverged for r in last)], 'calls')
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, (int, float)) and not isinstance(value, bool)
+
+
+def _has_text(call: ToolCall) -> bool:
+    """Say whether a call has free text: a word of the schema is none."""
+    properties = next(t.parameters['properties'] for t in tools() if t.name == call.name)
+    return any(isinstance(value, str) and 'enum' not in properties[name]
+               for name, value in call.arguments.items())
 
 
 def speedups(figures: Sequence[Row], metric: str = 'wall_s') -> list[dict[str, Any]]:

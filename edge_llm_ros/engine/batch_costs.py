@@ -23,7 +23,7 @@ import numpy as np
 SIZES = (1, 2, 4, 8, 16, 32)
 _NEW = 0.1  # weight of one more measurement
 _LEAST = 0.15  # of a batch of one, that a wrong guess costs at least: logits, cutting it off
-_UNLIKELY = 0.3  # below this, guesses are not made however cheap they look
+UNLIKELY = 0.3  # below this, guesses are not made however cheap they look
 _MARGIN = 1.1  # what a guess must gain beyond its cost, since costs are noisy
 
 
@@ -68,8 +68,16 @@ class BatchCosts:
         If they are right, a batch of their own is saved; they cost their share of this one anyway.
         Tables of GPUs have steps downwards where another kernel takes over; a guess is never free.
         """
-        cost = max(self(batch + added) - self(batch), self(1) * _LEAST)
-        return probability >= _UNLIKELY and probability * self(added) > _MARGIN * cost
+        return probability >= UNLIKELY and self.gain(batch, added, probability) > 0
+
+    def gain(self, batch: int, added: int, probability: float, cost: float = 0.0) -> float:
+        """
+        Return the seconds that a guess is expected to save, less a margin; negative for a loss.
+
+        :param cost: of making the guess, in seconds
+        """
+        cost += max(self(batch + added) - self(batch), self(1) * _LEAST)
+        return probability * self(added) - _MARGIN * cost
 
     def table(self) -> Mapping[int, float]:
         """Return seconds by size."""

@@ -18,14 +18,30 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from typing import Protocol
 
-from edge_llm_ros.engine.batch_costs import BatchCosts
+from edge_llm_ros.engine.batch_costs import BatchCosts, UNLIKELY
 from edge_llm_ros.engine.grammar import Mask, Matcher
 from edge_llm_ros.engine.guess import Acceptance, Guess, History, mentioned
+from edge_llm_ros.engine.prefix_index import Ids
 import numpy as np
 
 _LONGEST = 12  # guesses of a batch
 _FREE = 64  # words of a mask beyond which it is free text
+_TEXT_CHOICES = 16  # of a text, about
+_MODEL = 'draft model'
+
+
+class GuessingModel(Protocol):
+    """What is asked of a draft model."""
+
+    costs: BatchCosts | None
+
+    def lag(self, tokens: Ids) -> int:
+        """Return how many tokens must be evaluated before a guess at what follows them."""
+
+    def guess(self, tokens: Ids, mask: Mask) -> int | None:
+        """Return the allowed token that most probably follows; None where there is no room."""
 
 
 @dataclass
@@ -58,10 +74,13 @@ class Drafter:
 
     :param costs: of batches
     :param acceptance: of the sources so far
+    :param model: asked where nothing that was said tells what follows; None for none
     """
 
-    def __init__(self, costs: BatchCosts, acceptance: Acceptance) -> None:
+    def __init__(self, costs: BatchCosts, acceptance: Acceptance,
+                 model: GuessingModel | None = None) -> None:
         self._costs = costs
+        self._model = model
         self.acceptance = acceptance
 
     def draft(self, batch: int, room: int, matcher: Matcher, history: History, text: bytes
@@ -80,7 +99,8 @@ class Drafter:
         held_back: Guess | None = None
         while len(draft.places) < _LONGEST:
             mask = matcher.mask().copy()
-            guess = self._guess(mask, matcher, history, text)
+            guess = self._guess(mask, matcher, history, text) or self._ask_model(
+                batch + len(draft.tokens), mask, history, probability)
             if guess is None:
                 break
             tokens = [guess.token, *_consume(matcher, guess.token)]
@@ -107,9 +127,29 @@ class Drafter:
             return bool(mask[token // 32] >> np.uint32(token % 32) & 1)
 
         # Copying a text and choosing one of a few words are guessed with very different success.
-        free = np.count_nonzero(mask) > _FREE
         return mentioned(matcher, text) or history.follower(
-            allowed, 'copied text' if free else 'repeated choice')
+            allowed, 'copied text' if _is_text(mask) else 'repeated choice')
+
+    def _ask_model(self, batch: int, mask: Mask, history: History, probability: float
+                   ) -> Guess | None:
+        """Have the draft model guess a token of a free text, where that pays."""
+        if self._model is None or self._model.costs is None or not _is_text(mask):
+            return None
+        own = self.acceptance.probability(_MODEL)
+        cost = self._model.costs(1)
+        gain = self._costs.gain(batch, 1, probability * own, cost)
+        # What it has not evaluated yet must be won back by the rest of the text.
+        behind = self._model.costs(self._model.lag(history.tokens)) - cost
+        if own * probability < UNLIKELY or gain * _TEXT_CHOICES <= behind:
+            if probability == 1.0:
+                self.acceptance.fade(_MODEL)
+            return None
+        token = self._model.guess(history.tokens, mask)
+        return None if token is None else Guess(token, _MODEL)
+
+
+def _is_text(mask: Mask) -> bool:
+    return bool(np.count_nonzero(mask) > _FREE)
 
 
 def _consume(matcher: Matcher, token: int) -> Iterator[int]:

@@ -65,6 +65,12 @@ class Acceptance:
         keep = 1 - 1 / _WINDOW
         self._seen[source] = hits * keep + right, seen * keep + 1
 
+    def fade(self, source: str) -> None:
+        """Forget a little of a source that was not tried, so that it is tried again some day."""
+        hits, seen = self._seen.get(source, (0.0, 0.0))
+        keep = 1 - 1 / _WINDOW
+        self._seen[source] = hits * keep, seen * keep
+
 
 class History:
     """
@@ -82,6 +88,11 @@ class History:
     def __len__(self) -> int:
         return self._length
 
+    @property
+    def tokens(self) -> npt.NDArray[np.int32]:
+        """Return the tokens, a view that the next append() may change."""
+        return self._tokens[:self._length]
+
     def append(self, tokens: list[int]) -> None:
         """Append tokens."""
         end = self._length + len(tokens)
@@ -96,7 +107,7 @@ class History:
 
     def follower(self, allowed: Callable[[int], bool], source: str) -> Guess | None:
         """Return what followed the longest match of the last tokens; of equal ones, the last."""
-        tokens = self._tokens[:self._length]
+        tokens = self.tokens
         if len(tokens) < 3:
             return None
         places = np.flatnonzero(tokens[:-1] == tokens[-1])[-_LOOKED_AT:]

@@ -20,12 +20,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 import time
 
-from edge_llm_ros.engine.prefix_index import common_prefix, Ids
+from edge_llm_ros.engine.prefix_index import as_ids, common_prefix, Ids
 from edge_llm_ros.engine.sequences import PREFIX, SequenceMemory, Sequences
 from edge_llm_ros.engine.spill import Spill, Spilled
 from edge_llm_ros.flow.engine import MemoryKind
 from edge_llm_ros.flow.errors import ContextFull
-import numpy as np
 
 _EVICTIONS_KEPT = 256
 _EVICTED = 'this session was evicted from the KV cache'
@@ -124,7 +123,7 @@ class KvCache:
         :param keep: resident tokens to use at most
         """
         best, rank = Match(PREFIX, 0), (0, 0)
-        for number, shared in self._sequences.index.candidates(tokens):
+        for number, shared in self._sequences.index.candidates(tokens, PREFIX):
             length = min(shared, keep)
             if length < best.length:
                 break
@@ -134,7 +133,7 @@ class KvCache:
                 best, rank = Match(number, length), (length, own + (number == PREFIX))
         return best
 
-    def lease(self, session: str, tokens: Sequence[int], keep: int) -> Lease:
+    def lease(self, session: str, tokens: Sequence[int] | Ids, keep: int) -> Lease:
         """
         Give a session a sequence that starts with as many resident tokens as possible.
 
@@ -142,7 +141,7 @@ class KvCache:
         :raises ContextFull: if every sequence is leased
         """
         self.expire()
-        ids = np.asarray(tokens, np.int32)
+        ids = as_ids(tokens)
         self._bring_back(session, ids, keep)
         match = self.match(session, ids, keep)
         lost = self._lost(session, ids, match)

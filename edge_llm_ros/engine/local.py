@@ -22,6 +22,7 @@ import threading
 
 from edge_llm_ros.engine.decode import Generation
 from edge_llm_ros.engine.draft import Drafter
+from edge_llm_ros.engine.draft_model import DraftModel
 from edge_llm_ros.engine.evaluator import Evaluator
 from edge_llm_ros.engine.grammar import GrammarCompiler
 from edge_llm_ros.engine.guess import Acceptance
@@ -64,13 +65,26 @@ class LocalEngine:
         except BaseException:
             self._model.close()
             raise
+        self._draft_model: DraftModel | None = None
         try:
             self._set_up(config, self._context)
+            self._load_draft_model(config, keep_loading)
         except BaseException:
             self._free()
             raise
 
+    def _load_draft_model(self, config: EngineConfig, keep_loading: Callable[[], bool]) -> None:
+        if not config.draft_model_path:
+            return
+        if not self._guesses:
+            why = ('guess is off' if self._context.kind is MemoryKind.FULL else
+                   'the memory of the model cannot be cut, so wrong guesses cannot be taken back')
+            raise EngineError(f'draft_model_path: {why}. Leave it empty.')
+        self._draft_model = DraftModel(config, self._model.vocabulary, keep_loading)
+
     def _free(self) -> None:
+        if self._draft_model is not None:
+            self._draft_model.close()
         self._context.close()
         self._model.close()
 
@@ -144,7 +158,11 @@ class LocalEngine:
                     yield from self._warm_up.run(tuple(tokens), canceled)
                 if self._guesses and self._drafter is None:
                     costs = self._evaluator.costs = self._warm_up.batch_costs(canceled)
-                    self._drafter = Drafter(costs, Acceptance()) if costs else None
+                    self._drafter = Drafter(
+                        costs, Acceptance(), self._draft_model) if costs else None
+                if self._draft_model is not None:
+                    for _ in self._draft_model.warm_up(tokens, canceled):
+                        pass
                 self._cache.prepare()
             finally:
                 self._end(_WARM_UP)
@@ -177,6 +195,8 @@ class LocalEngine:
             generation = Generation(request, lease, positions, self._evaluator, self._context,
                                     matcher, self._sampler, self._drafter, self._said(request),
                                     self._force)
+            if self._draft_model is not None:
+                self._draft_model.begin(request.session)
             while True:
                 event = generation.step(self._is_canceled(request.id))
                 if isinstance(event, Completion) and event.stop is Stop.COMPLETE:
@@ -189,6 +209,8 @@ class LocalEngine:
             for position in [p for p in self._deferred[request.session] if p < evaluated]:
                 del self._deferred[request.session][position]
             self._cache.release(lease.sequence)
+            if self._draft_model is not None:
+                self._draft_model.end()
 
     def _said(self, request: GenerateRequest) -> bytes:
         """Return the last of what was said after the prefix, for words that it mentions."""
@@ -209,13 +231,18 @@ class LocalEngine:
         self._scheduling.apply()
         with self._cancel_lock:
             self._running = request_id
-            self._context.abort(request_id in self._canceled)
+            self._abort(request_id in self._canceled)
 
     def _end(self, request_id: str) -> None:
         with self._cancel_lock:
             self._running = None
             self._canceled.discard(request_id)
-            self._context.abort(False)
+            self._abort(False)
+
+    def _abort(self, on: bool) -> None:
+        self._context.abort(on)
+        if self._draft_model is not None:
+            self._draft_model.abort(on)
 
     def _is_canceled(self, request_id: str) -> bool:
         with self._cancel_lock:
@@ -226,18 +253,22 @@ class LocalEngine:
         with self._cancel_lock:
             self._canceled.add(request_id)
             if self._running == request_id:
-                self._context.abort(True)
+                self._abort(True)
 
     def pin(self, session: str, pinned: bool) -> None:
         """Say whether a goal of this session is running; waits for a running request."""
         with self._busy:
             self._cache.pin(session, pinned)
+            if self._draft_model is not None:
+                self._draft_model.pin(session, pinned)
 
     def release(self, session: str) -> None:
         """Forget a session; waits for a running request."""
         with self._busy:
             self._deferred.pop(session, None)
             self._cache.forget(session)
+            if self._draft_model is not None:
+                self._draft_model.release(session)
 
     def batch_costs(self) -> Mapping[int, float]:
         """Return the seconds of a batch by its tokens; empty where they were not measured."""
@@ -247,6 +278,8 @@ class LocalEngine:
     def check_integrity(self) -> None:
         """Account for every sequence and cell; raises AssertionError."""
         self._cache.check_integrity()
+        if self._draft_model is not None:
+            self._draft_model.check_integrity()
         for number in range(self._cache.sequences):
             assert self._context.sequence_length(number) == len(self._cache.tokens(number))
 

@@ -22,8 +22,9 @@ two runs share is always counted on their tokens.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import chain
 
 import numpy as np
 import numpy.typing as npt
@@ -33,7 +34,14 @@ Ids = npt.NDArray[np.int32]
 BLOCK = 32  # tokens
 
 
-def common_prefix(a: Ids, b: Ids) -> int:
+def as_ids(tokens: Sequence[int] | Ids) -> Ids:
+    """Return tokens as an array; quicker than numpy.asarray."""
+    if isinstance(tokens, np.ndarray):
+        return tokens.astype(np.int32)
+    return np.fromiter(tokens, np.int32, len(tokens))
+
+
+def common_prefix(a: npt.NDArray[np.integer], b: npt.NDArray[np.integer]) -> int:
     """Return how many first elements of two arrays are equal."""
     n = min(len(a), len(b))
     different = np.flatnonzero(a[:n] != b[:n])
@@ -102,18 +110,25 @@ class PrefixIndex:
     def _hashes(self, tokens: Ids, known: list[int]) -> Iterator[int]:
         """Yield the hashes of the blocks after the known ones."""
         parent = known[-1] if known else 0
-        for start in range(len(known) * BLOCK, len(tokens) - BLOCK + 1, BLOCK):
-            parent = self._hash(parent, tokens[start:start + BLOCK].tobytes())
+        data = tokens.tobytes()
+        size = BLOCK * tokens.itemsize
+        for start in range(len(known) * size, len(data) - size + 1, size):
+            parent = self._hash(parent, data[start:start + size])
             yield parent
 
-    def candidates(self, tokens: Ids) -> Iterator[tuple[int, int]]:
+    def candidates(self, tokens: Ids, like: int | None = None
+                   ) -> Iterator[tuple[int, int]]:
         """
         Yield owners and how many first tokens they share with some tokens, longest first.
 
         Owners that share none are left out.
+
+        :param like: an owner that probably begins alike, whose hashes need not be made again
         """
+        run = None if like is None else self._runs.get(like)
+        known = run.hashes[:common_prefix(run.tokens, tokens) // BLOCK] if run else []
         levels: list[set[int]] = [set(self._runs)]
-        for depth, value in enumerate(self._hashes(tokens, [])):
+        for depth, value in enumerate(chain(known, self._hashes(tokens, known))):
             holders = self._holders.get((depth, value))
             if not holders:
                 break
@@ -128,6 +143,8 @@ class PrefixIndex:
             ready = [entry for entry in late if entry[0] >= depth * BLOCK]
             late = [entry for entry in late if entry[0] < depth * BLOCK]
             yield from ((owner, shared) for shared, owner in sorted(ready, reverse=True) if shared)
+            if len(seen) == len(self._runs) and not late:
+                return
 
     def check(self, owned: dict[int, Ids]) -> None:
         """

@@ -25,6 +25,7 @@ from edge_llm_ros.flow.engine import MemoryKind
 import numpy as np
 import numpy.typing as npt
 
+Cells = npt.NDArray[np.intp]  # numpy's own kind of index: half the time of int32
 PREFIX = 0  # the sequence of the pinned prefix
 
 
@@ -68,7 +69,7 @@ class Holding:
     """
 
     tokens: Ids = field(default_factory=lambda: np.empty(0, np.int32))
-    cells: Ids = field(default_factory=lambda: np.empty(0, np.int32))
+    cells: Cells = field(default_factory=lambda: np.empty(0, np.intp))
     session: str | None = None
     snapshot: bool = False
     turn: int = 0
@@ -115,9 +116,9 @@ class Sequences:
         """Return how many first cells of a sequence are the pinned prefix's."""
         return common_prefix(self[number].cells, self[PREFIX].cells)
 
-    def private(self, number: int) -> Ids:
+    def private(self, number: int) -> Cells:
         """Return the positions of a sequence whose cells nobody else holds."""
-        return np.flatnonzero(self._owners[self[number].cells] == 1).astype(np.int32)
+        return np.flatnonzero(self._owners[self[number].cells] == 1)
 
     def extend(self, number: int, tokens: Sequence[int]) -> None:
         """Record that tokens were evaluated at the end of a sequence."""
@@ -154,13 +155,13 @@ class Sequences:
         self.cut(number, 0)
         self._holdings[number] = Holding()
 
-    def _take(self, count: int) -> Ids:
-        cells = np.flatnonzero(self._owners == 0)[:count].astype(np.int32)
+    def _take(self, count: int) -> Cells:
+        cells = np.flatnonzero(self._owners == 0)[:count]
         assert len(cells) == count, 'more tokens were evaluated than there are cells'
         self._owners[cells] = 1
         return cells
 
-    def _set(self, number: int, tokens: Ids, cells: Ids) -> None:
+    def _set(self, number: int, tokens: Ids, cells: Cells) -> None:
         holding = self[number]
         holding.tokens, holding.cells = tokens, cells
         if len(tokens):

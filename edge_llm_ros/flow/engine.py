@@ -56,6 +56,8 @@ class EngineConfig:
     :param spill_bytes: host memory for evicted sessions; 0 for none
     :param force: False samples what the grammar forces, too: the baseline of benchmarks
     :param guess: whether tokens are guessed and verified in the batch that is due anyway
+    :param draft_model_path: a smaller GGUF file with the same vocabulary, which guesses free text;
+        empty for none
     :param reuse: False evaluates everything at every request: the baseline of benchmarks
     :param prefix_folder: keeps evaluated prefixes across restarts; empty for none
     :param prefix_bytes: of that folder at most
@@ -81,6 +83,7 @@ class EngineConfig:
     spill_bytes: int = 0
     force: bool = True
     guess: bool = True
+    draft_model_path: str = ''
     reuse: bool = True
     prefix_folder: str = ''
     prefix_bytes: int = 2 << 30

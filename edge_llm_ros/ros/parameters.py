@@ -112,6 +112,8 @@ PARAMETERS: Sequence[PlannerParameter] = (
     P('prefix_bytes', 2 << 30, 'Of that folder at most.', bounds=(0, 1 << 40)),
     P('guess', True, 'Guess tokens and verify them in the batch that is due anyway, where it '
       'pays.'),
+    P('draft_model_path', '', 'A smaller GGUF file with the same vocabulary, which guesses free '
+      'text where that pays; empty: none.'),
     P('call_tokens', 256, 'Generated tokens of a call at most.', bounds=(16, 4096)),
     P('text_length',
       160,

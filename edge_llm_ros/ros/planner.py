@@ -97,6 +97,7 @@ class Planner:
         self._log(f'loading {path}')
         engine = LocalEngine(EngineConfig(
             model_path=path, prefix_folder=_path(get['prefix_folder']),
+            draft_model_path=_path(get['draft_model_path']),
             **{name: get[name] for name in _ENGINE_FIELDS}),
             keep_loading=lambda: not self._closing)
         self._engine = engine
