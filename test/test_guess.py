@@ -59,11 +59,10 @@ def test_costs_that_cannot_be_are_refused(seconds: object) -> None:
         BatchCosts(seconds)
 
 
-def test_a_guess_pays_where_batches_are_cheap() -> None:
-    assert BatchCosts(FREE).pays(4, 1, 0.4) and not BatchCosts(FREE).pays(4, 1, 0.2)
+def test_what_riders_cost() -> None:
+    assert BatchCosts(LINEAR).of_riders(4, 2, 1) == pytest.approx(2.2)
     steps = BatchCosts([1.0, 1.2, 1.5, 2.5, 2.0, 3.0])
-    assert steps.pays(8, 8, 0.5), 'a larger batch may cost less'
-    assert not BatchCosts(LINEAR).pays(4, 1, 0.9)
+    assert steps.of_riders(8, 8, 3) == pytest.approx(0.495), 'never free'
 
 
 def test_a_source_that_is_wrong_is_believed_less() -> None:
@@ -173,6 +172,20 @@ def test_guesses_that_never_pay_are_not_made(pair) -> None:
         assert end.guessed == 0
         # But the sources are watched, so that they can prove themselves.
         assert guessing._drafter.acceptance._seen
+    finally:
+        guessing._drafter = kept
+
+
+def test_more_guesses_may_pay_where_fewer_do_not(pair) -> None:
+    """Kernels take tokens in fours: two cost more than four."""
+    guessing, _ = pair
+    kept = guessing._drafter
+    guessing._drafter = Drafter(BatchCosts([1.0, 2.6, 1.4, 2.8, 5.6, 11.0]), Acceptance())
+    guessing._drafter.acceptance._seen = {
+        f'copied text {n}': (20.0, 22.0) for n in range(2, 5)}
+    try:
+        end = _run(guessing, 'fours', TEXTS[3])
+        assert end.origins.count('A') >= 5
     finally:
         guessing._drafter = kept
 

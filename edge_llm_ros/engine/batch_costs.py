@@ -61,23 +61,16 @@ class BatchCosts:
             at = SIZES.index(tokens)
             self._seconds[at] += _NEW * (seconds - self._seconds[at])
 
-    def pays(self, batch: int, added: int, probability: float) -> bool:
+    def of_riders(self, batch: int, tokens: int, guesses: int) -> float:
         """
-        Say whether tokens that are right with some probability should ride in a batch.
+        Return the seconds by which tokens make a batch longer, with a margin.
 
-        If they are right, a batch of their own is saved; they cost their share of this one anyway.
-        Tables of GPUs have steps downwards where another kernel takes over; a guess is never free.
-        """
-        return probability >= UNLIKELY and self.gain(batch, added, probability) > 0
+        Tables have steps downwards where another kernel takes over; a guess is never free.
 
-    def gain(self, batch: int, added: int, probability: float, cost: float = 0.0) -> float:
+        :param guesses: among the tokens
         """
-        Return the seconds that a guess is expected to save, less a margin; negative for a loss.
-
-        :param cost: of making the guess, in seconds
-        """
-        cost += max(self(batch + added) - self(batch), self(1) * _LEAST)
-        return probability * self(added) - _MARGIN * cost
+        return _MARGIN * max(
+            self(batch + tokens) - self(batch), self(1) * _LEAST * guesses)
 
     def table(self) -> Mapping[int, float]:
         """Return seconds by size."""

@@ -27,6 +27,7 @@ from edge_llm_ros.engine.prefix_index import Ids
 import numpy as np
 
 _LONGEST = 12  # guesses of a batch
+_PATIENCE = 4  # guesses more than pay, since kernels take tokens in fours
 _FREE = 64  # words of a mask beyond which it is free text
 _TEXT_CHOICES = 16  # of a text, about
 _MODEL = 'draft model'
@@ -62,6 +63,24 @@ class Draft:
     sources: list[str] = field(default_factory=list)
     ends: bool = False
 
+    def add(self, guess: Guess, mask: Mask, tokens: list[int]) -> None:
+        """Append a guess, with what the grammar forces after it."""
+        self.places.append(len(self.tokens))
+        self.masks.append(mask)
+        self.sources.append(guess.source)
+        self.tokens += tokens
+
+    def guess(self, number: int) -> Guess:
+        """Return a guess by its number."""
+        return Guess(self.tokens[self.places[number]], self.sources[number])
+
+    def cut(self, guesses: int) -> None:
+        """Keep the first guesses."""
+        if guesses < len(self.places):
+            del self.tokens[self.places[guesses]:]
+            del self.places[guesses:], self.masks[guesses:], self.sources[guesses:]
+            self.ends = False
+
     @property
     def to_evaluate(self) -> list[int]:
         """Return the tokens that belong into the batch: not those that nothing is chosen after."""
@@ -88,6 +107,9 @@ class Drafter:
         """
         Guess what follows; the history is as before afterwards.
 
+        As many guesses are taken as are expected to save most. More of them may pay where fewer do
+        not: a batch of four can be cheaper than one of three.
+
         :param batch: tokens that the batch holds already
         :param room: tokens that it may take more
         :param matcher: at a choice
@@ -96,29 +118,29 @@ class Drafter:
         """
         draft, length, probability = Draft(), len(history), 1.0
         matcher = matcher.copy()
-        held_back: Guess | None = None
-        while len(draft.places) < _LONGEST:
+        saved, best, best_gain = 0.0, 0, 0.0
+        while len(draft.places) < min(_LONGEST, best + _PATIENCE):
             mask = matcher.mask().copy()
             guess = self._guess(mask, matcher, history, text) or self._ask_model(
                 batch + len(draft.tokens), mask, history, probability)
             if guess is None:
                 break
             tokens = [guess.token, *_consume(matcher, guess.token)]
-            probability *= self.acceptance.probability(guess.source)
-            paid = (len(draft.tokens) + len(tokens) <= room and self._costs.pays(
-                batch + len(draft.tokens), len(tokens), probability))
-            if not paid:
-                held_back = guess if not draft.places else None
+            if len(draft.tokens) + len(tokens) > room:
                 break
-            draft.places.append(len(draft.tokens))
-            draft.masks.append(mask)
-            draft.sources.append(guess.source)
-            draft.tokens += tokens
+            probability *= self.acceptance.probability(guess.source)
+            draft.add(guess, mask, tokens)
             history.append(tokens)
-            if matcher.complete:
-                draft.ends = True
+            draft.ends = matcher.complete
+            saved += probability * self._costs(len(tokens))
+            gain = saved - self._costs.of_riders(batch, len(draft.tokens), len(draft.places))
+            if probability >= UNLIKELY and gain > best_gain:
+                best, best_gain = len(draft.places), gain
+            if draft.ends or probability < UNLIKELY:
                 break
         history.cut(length)
+        held_back = draft.guess(0) if draft.places and not best else None
+        draft.cut(best)
         return draft, held_back
 
     @staticmethod
@@ -137,7 +159,7 @@ class Drafter:
             return None
         own = self.acceptance.probability(_MODEL)
         cost = self._model.costs(1)
-        gain = self._costs.gain(batch, 1, probability * own, cost)
+        gain = probability * own * self._costs(1) - cost - self._costs.of_riders(batch, 1, 1)
         # What it has not evaluated yet must be won back by the rest of the text.
         behind = self._model.costs(self._model.lag(history.tokens)) - cost
         if own * probability < UNLIKELY or gain * _TEXT_CHOICES <= behind:

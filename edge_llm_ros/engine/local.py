@@ -42,6 +42,7 @@ from edge_llm_ros.flow.errors import ContextFull, EngineError
 logger = logging.getLogger(__name__)
 
 _WARM_UP = 'warm_up'
+_ABORTABLE = 4  # times as long: a chunk that only the CPU evaluates
 _MENTIONS = 512  # last tokens of a conversation in which words are looked for
 
 
@@ -100,8 +101,9 @@ class LocalEngine:
         self._cache = (KvCache if config.reuse else NoCache)(
             context, context.sequences, context.context_tokens, config.spill_bytes,
             config.session_ttl)
-        self._evaluator = Evaluator(
-            context, self._cache, Pace(config.chunk_seconds, config.batch_tokens))
+        # Nobody waits for the end of a chunk that can be aborted, and longer ones are faster.
+        seconds = config.chunk_seconds * (1 if self._model.gpu_layers else _ABORTABLE)
+        self._evaluator = Evaluator(context, self._cache, Pace(seconds, config.batch_tokens))
         self._warm_up = WarmUp(context, self._cache, self._evaluator, config)
         # Wrong guesses are cut off, which only plain attention bears.
         self._force = config.force

@@ -39,7 +39,8 @@ class EngineConfig:
     :param context_tokens: KV cells for all sessions together
     :param max_sessions: sessions kept in the KV cache beside the prefix
     :param batch_tokens: tokens of one llama_decode at most
-    :param chunk_seconds: a prefill chunk adapts to take about this long
+    :param chunk_seconds: a prefill chunk adapts to take about this long; four times as long where
+        only the CPU evaluates, which can be aborted at any time
     :param threads: for decode; 0 leaves cores to the robot by itself
     :param batch_threads: for prefill; 0 for the same as threads
     :param cpu_affinity: cores of the threads that evaluate, as in 0-3,6; empty for all

@@ -88,7 +88,8 @@ PARAMETERS: Sequence[PlannerParameter] = (
     P('batch_tokens', 512, 'Tokens of one llama_decode at most.', bounds=(16, 4096)),
     P('chunk_seconds',
       0.2,
-      'A prefill chunk adapts to take about this long [s].',
+      'A prefill chunk adapts to take about this long [s]; four times as long without a GPU, '
+      'where it can be aborted.',
       bounds=(0.02, 5.0)),
     P('threads', 0, 'Threads of decode; 0 leaves cores to the robot.', bounds=(0, 256)),
     P('batch_threads', 0, 'Threads of prefill; 0: as threads.', bounds=(0, 256)),
