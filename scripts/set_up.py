@@ -32,7 +32,7 @@ import sys
 import threading
 import time
 
-from llama_build import cmake_arguments, processor_flags, uses_amx
+from llama_build import cmake_arguments, processor_flags, uses_amx, with_cmake_arguments
 
 ROOT = Path(__file__).resolve().parent.parent
 PYTHONS = ((3, 10), (3, 13))
@@ -183,11 +183,9 @@ class Environment:
     def install_llama(self, *packages: str) -> None:
         """Install llama-cpp-python, without instructions that this machine may only pretend."""
         what = 'llama-cpp-python (built from source the first time: 5 to 10 minutes)'
-        options = cmake_arguments(processor_flags())
-        if options and 'GGML_NATIVE' not in os.environ.get('CMAKE_ARGS', ''):
-            os.environ['CMAKE_ARGS'] = f'{options} {os.environ.get("CMAKE_ARGS", "")}'.strip()
+        os.environ.update(with_cmake_arguments(os.environ))
         self.pip(what, *packages, verbose=True)
-        if options and uses_amx(self.venv):
+        if cmake_arguments(processor_flags()) and uses_amx(self.venv):
             self.pip(f'{what}, again: the one in the cache uses AMX', '--no-cache-dir',
                      '--force-reinstall', '--no-deps', *packages, verbose=True)
 
