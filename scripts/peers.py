@@ -39,7 +39,7 @@ def main() -> int:
         venv.create(FOLDER / 'venv', with_pip=True)
     print(f'-- {REQUIREMENT}: built from source the first time, 6 to 15 minutes', file=sys.stderr)
     # Its build starts a compiler for every file at once where nothing says how many there may be.
-    environment = {'CMAKE_BUILD_PARALLEL_LEVEL': str(os.cpu_count()),
+    environment = {'LLAMA_CPP_BUILD_JOBS': str(os.cpu_count()),
                    **with_cmake_arguments(os.environ)}
     subprocess.run([python, '-m', 'pip', 'install', '--quiet', '--disable-pip-version-check',
                     REQUIREMENT], check=True, env=environment)
