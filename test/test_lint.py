@@ -38,10 +38,11 @@ MAY_IMPORT = {
     'tools': {'flow'},
     'agent': {'flow', 'prompt', 'tools'},
     'platform': {'flow'},
-    'ros': {'flow', 'engine', 'prompt', 'tools', 'agent', 'platform'},
+    'trace': {'flow'},
+    'ros': {'flow', 'engine', 'prompt', 'tools', 'agent', 'platform', 'trace'},
     'bench': {'flow', 'engine', 'prompt', 'tools', 'agent'},
     'sim': set(),
-    'cli': {'flow', 'engine', 'prompt', 'tools', 'agent', 'platform', 'ros', 'sim', 'bench'},
+    'cli': {'flow', 'engine', 'prompt', 'tools', 'agent', 'platform', 'ros', 'sim', 'bench', 'trace'},
 }
 WITH_ROS = {'ros', 'sim', 'cli'}
 ROS_MODULES = re.compile(r'rclpy|rosidl_\w+|\w+_msgs|\w+_interfaces|std_srvs|ament_\w+|launch\w*')

@@ -39,7 +39,7 @@ def seconds(message: Any) -> float:
     return float(message.sec + message.nanosec * 1e-9)
 
 
-def _text(text: str) -> str:
+def text_message(text: str) -> str:
     """Return a text that a ROS string can hold."""
     return text.encode('utf-8', 'replace').decode().replace('\0', '\ufffd')
 
@@ -53,7 +53,7 @@ def metrics_message(metrics: Metrics) -> PlanMetrics:
         cached_tokens=tokens.cached,
         prefill_tokens=tokens.prefill,
         new_tokens=tokens.new,
-        reuse_lost=_text(metrics.reuse_lost),
+        reuse_lost=text_message(metrics.reuse_lost),
         generated_tokens=tokens.generated,
         sampled_tokens=tokens.sampled,
         forced_tokens=tokens.forced,
@@ -76,8 +76,8 @@ def metrics_message(metrics: Metrics) -> PlanMetrics:
 def step_message(step: Step) -> PlanStep:
     """Return a step as a message."""
     return PlanStep(
-        index=step.index, tool=step.tool, arguments=_text(step.arguments), status=int(step.status),
-        observation=_text(step.observation), error=_text(step.error),
+        index=step.index, tool=text_message(step.tool), arguments=text_message(step.arguments),
+        status=int(step.status), observation=text_message(step.observation), error=text_message(step.error),
         inference_time=duration(step.metrics.inference), tool_time=duration(step.metrics.tool),
         metrics=metrics_message(step.metrics))
 
@@ -85,14 +85,15 @@ def step_message(step: Step) -> PlanStep:
 def feedback_message(event: Event) -> Any:
     """Return an event as feedback."""
     return Plan.Feedback(
-        event=int(event.kind), step=step_message(event.step), partial_text=_text(event.text),
+        event=int(event.kind), step=step_message(event.step),
+        partial_text=text_message(event.text),
         metrics=metrics_message(event.metrics))
 
 
 def result_message(result: Result) -> Any:
     """Return a result as a message."""
     return Plan.Result(outcome=int(result.outcome),
-                       message=_text(result.message),
+                       message=text_message(result.message),
                        steps=[step_message(step) for step in result.steps],
                        metrics=metrics_message(result.metrics))
 

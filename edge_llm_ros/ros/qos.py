@@ -23,3 +23,5 @@ LATCHED = QoSProfile(
     depth=1, reliability=ReliabilityPolicy.RELIABLE, durability=DurabilityPolicy.TRANSIENT_LOCAL)
 # Matches every publisher that keeps nothing for late subscribers, reliable or not.
 LATEST = QoSProfile(depth=1, reliability=ReliabilityPolicy.BEST_EFFORT)
+# Every event of a goal reaches a recorder that is a little slow.
+EVENTS = QoSProfile(depth=1000, reliability=ReliabilityPolicy.RELIABLE)
