@@ -77,7 +77,8 @@ def step_message(step: Step) -> PlanStep:
     """Return a step as a message."""
     return PlanStep(
         index=step.index, tool=text_message(step.tool), arguments=text_message(step.arguments),
-        status=int(step.status), observation=text_message(step.observation), error=text_message(step.error),
+        status=int(step.status), observation=text_message(step.observation),
+        error=text_message(step.error),
         inference_time=duration(step.metrics.inference), tool_time=duration(step.metrics.tool),
         metrics=metrics_message(step.metrics))
 
