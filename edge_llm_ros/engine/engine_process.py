@@ -20,6 +20,7 @@ from collections import deque
 import itertools
 import logging
 import os
+from pathlib import Path
 import queue
 import select
 import signal
@@ -58,7 +59,6 @@ class Call:
         self._process = process
         self._answers: queue.SimpleQueue[Any] = queue.SimpleQueue()
         self.heard = time.monotonic()  # when the last sign of life came
-        self.faults = process.major_faults()
 
     def put(self, answer: Any) -> None:
         """Take an answer; None for the end of the process."""
@@ -122,13 +122,19 @@ class EngineProcess:
         assert self._process is not None
         return self._process.pid
 
-    def major_faults(self) -> int:
-        """Return how often it waited for a page from disk; 0 where unknown."""
+    def hindrances(self) -> tuple[int, float]:
+        """
+        Return how often it waited for a page from disk, and how long for a core, so far.
+
+        Zeros where unknown.
+        """
         try:
-            with open(f'/proc/{self.pid}/stat') as file:
-                return int(file.read().rpartition(')')[2].split()[9])
+            faults = int(Path(f'/proc/{self.pid}/stat').read_text().rpartition(')')[2].split()[9])
+            waited = [int(file.read_text().split()[1])
+                      for file in Path(f'/proc/{self.pid}/task').glob('*/schedstat')]
         except (OSError, ValueError, IndexError):
-            return 0
+            return 0, 0.0
+        return faults, sum(waited) * 1e-9
 
     def call(self, message: Any) -> Call:
         """
@@ -270,7 +276,8 @@ class EngineProcess:
             call.put(None)
 
     def _reason(self, code: int) -> str:
-        words = [line for line in self._last_words if any(word in line for word in _SAYS_WHY)]
+        words = [line for line in self._last_words
+                 if any(word in line for word in _SAYS_WHY) and 'Fatal Python' not in line]
         said = f': {words[0]}' if words else ''
         if code >= 0:
             return f'the engine process ended with exit code {code}{said}.'

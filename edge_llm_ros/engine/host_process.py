@@ -266,7 +266,7 @@ def _be_the_first_victim() -> None:
 
 
 def main(args: list[str]) -> int:
-    """Serve until the pipe ends."""
+    """Serve until the pipe ends, and return only if that went wrong."""
     # A terminal's ctrl-C and a service manager's SIGTERM go to all processes of a group; the
     # planner ends its goals first, and then this process.
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
@@ -282,10 +282,11 @@ def main(args: list[str]) -> int:
     _be_the_first_victim()
     try:
         _Host(answers).serve(reading)
-    except WireError as error:
-        logger.error('%s', error)
-        return 2
+    except Exception:
+        logger.exception('the engine ends')
+        return 1
 
 
 if __name__ == '__main__':
-    sys.exit(main(sys.argv[1:]))
+    # Not sys.exit(): a batch may be running, and would lose its library under its feet.
+    os._exit(main(sys.argv[1:]))

@@ -34,7 +34,9 @@ logger = logging.getLogger(__name__)
 LOADING_SECONDS = 120.0  # without a sign of life: a GPU's kernels may be compiled meanwhile
 _LOOK_SECONDS = 0.05  # between two looks whether somebody still waits for the model
 _STARTING_SECONDS = 30.0  # for an answer of a process that has just been started
-_DISK = 12  # times the limit, while pages of the model are read from disk again
+_PROBE_SECONDS = 0.3  # in which a process that seems to hang is watched
+_HINDERED = 0.1  # of that time, that its threads waited for a core
+_MORE_TIME = 12  # times the limit, for a process that is hindered
 
 
 @dataclass(frozen=True)
@@ -160,14 +162,20 @@ class ProcessKeeper:
         """
         Kill a process that gave no sign of life for too long.
 
-        :raises EngineError: if that was done
+        One that waits for the disk or for a core is slow and does not hang: memory that ran short
+        has its model read again, and other work may hold the cores. It gets more time.
+
+        :raises EngineError: if it was killed
         """
-        silent = time.monotonic() - call.heard
+        heard = call.heard
+        silent = time.monotonic() - heard
         if silent < seconds:
             return
-        faults = process.major_faults()
-        if faults > call.faults and silent < seconds * _DISK:
-            call.faults = faults
+        faults, waited = process.hindrances()
+        time.sleep(_PROBE_SECONDS)
+        faults_now, waited_now = process.hindrances()
+        hindered = faults_now > faults or waited_now - waited > _PROBE_SECONDS * _HINDERED
+        if call.heard > heard or hindered and silent < seconds * _MORE_TIME:
             return
         process.kill(f'the engine process gave no sign of life for {silent:.1f} s and was killed.')
         raise EngineError(process.why)
