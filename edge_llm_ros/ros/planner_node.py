@@ -131,7 +131,7 @@ class PlannerNode(LifecycleNodeMixin, Node):
         assert self._planner is not None
         planner = self._planner
         self._server.open(planner.agent(), tuple(t.name for t in planner.toolset.schemas()),
-                          planner.max_goal_bytes)
+                          planner.max_goal_bytes, planner.peak_memory_bytes)
         self.get_logger().info('ready for goals')
 
     def on_deactivate(self, state: LifecycleState) -> TransitionCallbackReturn:

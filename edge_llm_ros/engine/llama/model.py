@@ -55,17 +55,24 @@ class LlamaModel:
 
     :param config: how to load it
     :param keep_loading: asked while the file is read; False gives it up
+    :param progress: told the share that is there, as often
     :raises EngineError: if it cannot be loaded
     """
 
-    def __init__(self, config: EngineConfig, keep_loading: Callable[[], bool]) -> None:
+    def __init__(self, config: EngineConfig, keep_loading: Callable[[], bool],
+                 progress: Callable[[float], None] = lambda share: None) -> None:
         check_file(config.model_path)
         library.start()
         library.errors.clear()
         library.offloaded.clear()
         params = api.llama_model_default_params()
-        progress = api.llama_progress_callback(lambda share, _: keep_loading())
-        params.progress_callback = progress
+
+        def on_progress(share: float, _: Any) -> bool:
+            progress(share)
+            return keep_loading()
+
+        callback = api.llama_progress_callback(on_progress)
+        params.progress_callback = callback
         params.n_gpu_layers = config.gpu_layers if config.gpu_layers >= 0 else 999
         self.handle: Any = api.llama_model_load_from_file(os.fsencode(config.model_path), params)
         if not self.handle and not keep_loading():
