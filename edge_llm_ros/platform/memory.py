@@ -25,7 +25,7 @@ def peak_memory_bytes(*others: int) -> int:
 
     :param others: ids of processes whose largest sizes are added
     """
-    return sum(map(_peak_of, ('self', *others)))
+    return _peak_of('self') + sum(_peak_of(process) for process in others)
 
 
 def _peak_of(process: int | str) -> int:

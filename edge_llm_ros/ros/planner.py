@@ -26,7 +26,9 @@ from edge_llm_ros.engine.host import HostEngine
 from edge_llm_ros.engine.process_keeper import ProcessState
 from edge_llm_ros.flow.engine import Engine, EngineConfig, ModelInfo, Sampling
 from edge_llm_ros.flow.errors import ConfigError, EngineError
+from edge_llm_ros.platform.bandwidth import board_bandwidth, measured_bandwidth
 from edge_llm_ros.platform.memory import peak_memory_bytes
+from edge_llm_ros.platform.model_speed import model_speed, ModelSpeed
 from edge_llm_ros.prompt.dynamic_text import dynamic_prefix
 from edge_llm_ros.prompt.formats import chat_format
 from edge_llm_ros.prompt.generation_limits import GenerationLimits
@@ -44,6 +46,7 @@ _ENGINE_FIELDS = (
     'session_ttl', 'spill_bytes')
 _LIMIT_FIELDS = ('call_tokens', 'text_length', 'observation_tokens', 'session_tokens',
                  'summary_length')
+_SAMPLING_FIELDS = ('temperature', 'top_k', 'top_p', 'min_p', 'seed')
 _TELL_SECONDS = 3.0  # between two lines for the person who waits
 _BYTES_PER_TOKEN = 16  # more than any text has on average
 
@@ -75,6 +78,10 @@ class Planner:
         self._log = log
         self._engine: Engine | None = None
         self._closing = False
+        self.info: ModelInfo | None = None
+        self.speed: ModelSpeed | None = None
+        self.prefix_tokens = 0
+        self.gpu_layers_asked: int = parameters['gpu_layers']
         files = [_path(p) for p in parameters['tool_files'] if p]
         if not files:
             raise ConfigError('tool_files: is empty. Give at least one tool file.')
@@ -106,17 +113,27 @@ class Planner:
         if info.trained_context_tokens and info.context_tokens > info.trained_context_tokens:
             self._log(f'context_tokens: {info.context_tokens} is more than the '
                       f'{info.trained_context_tokens} that the model was trained for.')
-        sampling = Sampling(**{name: get[name] for name in (
-            'temperature', 'top_k', 'top_p', 'min_p', 'seed')})
         self.model = LocalModel(engine, chat_format(get['chat_format'], info), self._prompt.system,
-                                self.toolset.schemas(), self._examples,
-                                GenerationLimits(sampling=sampling, **{
-                                    name: get[name] for name in _LIMIT_FIELDS}))
+                                self.toolset.schemas(), self._examples, self._limits())
         self._log(
             f'{info.name} ({info.description}, {info.size_bytes / 1e9:.2f} GB, '
             f'{self.model.format.name}, {_where(info)}) '
             f'loaded in {time.monotonic() - start:.1f} s')
         self._warm_up()
+        self.prefix_tokens = len(self.model.prefix)
+        bandwidth = board_bandwidth() or (
+            0.0 if info.gpu_layers else measured_bandwidth(info.threads))
+        self.speed = model_speed(info, engine.batch_costs(), bandwidth)
+        self.info = info
+
+    def _limits(self) -> GenerationLimits:
+        get = self._parameters
+        sampling = Sampling(**{name: get[name] for name in _SAMPLING_FIELDS})
+        return GenerationLimits(sampling=sampling, **{name: get[name] for name in _LIMIT_FIELDS})
+
+    def before_goal(self) -> None:
+        """Let the parameters that are live count for the next goal."""
+        self.model.limits = self._limits()
 
     def _load_engine(self, config: EngineConfig) -> Engine:
         told = time.monotonic()

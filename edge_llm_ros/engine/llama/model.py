@@ -154,7 +154,8 @@ class LlamaModel:
             kv_bytes=kv_bytes,
             memory=self.memory,
             window=self.window,
-            threads=threads)
+            threads=threads,
+            gpu=bool(api.llama_supports_gpu_offload()))
 
     def close(self) -> None:
         """Free the model; a second call does nothing."""
