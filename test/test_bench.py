@@ -219,12 +219,17 @@ def test_arms_make_the_calls_of_the_file(test_model: str, tmp_path: Path) -> Non
     assert done.returncode == 0, done.stderr
     figures = _figures(tmp_path)
     arms = {arm for workload, arm, _ in figures}
-    assert arms == {'ours', 'ours_nocache', 'ours_noforced', 'ours_noguess', 'baseline'}
+    assert arms == {'ours', 'ours_in_process', 'ours_nocache', 'ours_noforced', 'ours_noguess',
+                    'baseline'}
     for workload, calls in (('four_turn', 4), ('argument_copy', 3)):
         for arm in arms:
             assert figures[workload, arm, 'valid_calls'] == calls
             assert figures[workload, arm, 'diverged_steps'] == 0
             assert figures[workload, arm, 'wall_s'] > 0
+            assert (figures[workload, arm, 'peak_memory_bytes'] is None) == (
+                arm == 'ours_in_process'), 'in a process with others it cannot be told'
+            assert (workload, arm, 'energy_joule') in figures
+        assert figures[workload, 'ours', 'arguments'] >= figures[workload, 'ours', 'text_calls']
         assert figures[workload, 'ours', 'prefill_tokens'] <= (
             1.02 * figures[workload, 'ours', 'new_tokens'] + calls)
         # Decodes are choices, and chunks of the prompt beyond the first.

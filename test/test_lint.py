@@ -40,7 +40,7 @@ MAY_IMPORT = {
     'platform': {'flow'},
     'trace': {'flow'},
     'ros': {'flow', 'engine', 'prompt', 'tools', 'agent', 'platform', 'trace'},
-    'bench': {'flow', 'engine', 'prompt', 'tools', 'agent'},
+    'bench': {'flow', 'engine', 'prompt', 'tools', 'agent', 'platform'},
     'sim': set(),
     'cli': {'flow', 'engine', 'prompt', 'tools', 'agent', 'platform', 'ros', 'sim', 'bench',
             'trace'},

@@ -54,5 +54,8 @@ class Arm(Protocol):
     def facts(self) -> dict[str, Any]:
         """Return what is said of the arm in the report."""
 
+    def peak_memory_bytes(self) -> int:
+        """Return the most memory that it took so far; 0 where unknown."""
+
     def close(self) -> None:
         """Free everything."""

@@ -16,30 +16,35 @@
 
 from __future__ import annotations
 
+import time
 from typing import Any
 
 from edge_llm_ros.bench.arm import StepResult
 from edge_llm_ros.bench.script import Script, ScriptStep
 from edge_llm_ros.bench.workload import Workload
+from edge_llm_ros.engine.host import HostEngine
 from edge_llm_ros.engine.local import LocalEngine
 from edge_llm_ros.flow.engine import (
-    ACCEPTED, Completion, EngineConfig, FORCED, GenerateRequest, SAMPLED)
+    ACCEPTED, Completion, EngineConfig, FORCED, GenerateRequest, SAMPLED, TokensProgress)
+from edge_llm_ros.platform.memory import peak_of_process
 
 _CALL_TOKENS = 128
 
 
 class OwnArm:
     """
-    The engine in this process.
+    The engine.
 
     :param name: of the arm
     :param config: what is switched on
     :param synthetic: the model's weights are random: choices are computed and the file's are taken
+    :param in_process: whether it runs in this process; else in one of its own
     """
 
-    def __init__(self, name: str, config: EngineConfig, synthetic: bool) -> None:
+    def __init__(self, name: str, config: EngineConfig, synthetic: bool, in_process: bool = False
+                 ) -> None:
         self.name = name
-        self.engine = LocalEngine(config)
+        self.engine: LocalEngine | HostEngine = (LocalEngine if in_process else HostEngine)(config)
         self._synthetic = synthetic
         self._prefix: tuple[int, ...] = ()
         self._number = 0
@@ -62,10 +67,17 @@ class OwnArm:
         request = GenerateRequest(
             f'{self.name} {self._number}', step.session, step.tokens, self._script.grammar,
             _CALL_TOKENS, script=step.call_tokens if self._synthetic else ())
-        *_, end = self.engine.generate(request)
-        assert isinstance(end, Completion)
+        # As its caller sees it: what the way to another process costs is counted.
+        start, first, end = time.monotonic(), 0.0, None
+        for event in self.engine.generate(request):
+            if isinstance(event, TokensProgress):
+                first = first or time.monotonic() - start
+            elif isinstance(event, Completion):
+                end = event
+        assert end is not None
+        seconds = time.monotonic() - start
         return StepResult(
-            end.first_token, end.seconds,
+            first or seconds, seconds,
             self.engine.detokenize(end.tokens).decode('utf-8', 'replace'), _counts(end))
 
     def facts(self) -> dict[str, Any]:
@@ -76,13 +88,26 @@ class OwnArm:
                 'kv_bytes': info.kv_bytes, 'gpu_layers': info.gpu_layers,
                 'threads': info.threads}
 
+    def peak_memory_bytes(self) -> int:
+        """
+        Return what the engine takes; 0 where it cannot be told from what this process takes.
+
+        On a GPU, what llama.cpp allocated for weights and cells; else its process at its largest.
+        """
+        info = self.engine.info()
+        if info.gpu_layers:
+            return info.size_bytes + info.kv_bytes
+        return peak_of_process(self.engine.state.pid) if isinstance(
+            self.engine, HostEngine) else 0
+
     def close(self) -> None:
         """Free the engine."""
         self.engine.close()
 
 
 def _counts(end: Completion) -> dict[str, int]:
-    return {'cached_tokens': end.cached, 'prefill_tokens': end.prefill,
+    return {'prompt_tokens': end.cached + end.prefill, 'cached_tokens': end.cached,
+            'prefill_tokens': end.prefill,
             'sampled_tokens': end.origins.count(SAMPLED),
             'forced_tokens': end.origins.count(FORCED),
             'accepted_draft_tokens': end.origins.count(ACCEPTED),

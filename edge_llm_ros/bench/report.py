@@ -19,6 +19,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 import json
+import math
 import os
 from pathlib import Path
 import platform
@@ -50,15 +51,21 @@ def write_report(folder: str, facts: Mapping[str, Any], rows: Sequence[Row],
     """
     target = Path(folder)
     target.mkdir(parents=True, exist_ok=True)
-    data = {'meta': dict(facts), 'rows': [asdict(row) for row in rows],
+    data = {'meta': dict(facts), 'rows': [_known(row) for row in rows],
             **{title: list(table) for title, table in tables.items()}}
     (target / 'report.json').write_text(json.dumps(data, indent=1) + '\n')
     lines = ['# Benchmark', '', *(f'- {key}: {value}' for key, value in facts.items()), '']
-    lines += _table([asdict(row) for row in rows])
+    lines += _table([_known(row) for row in rows])
     for title, table in tables.items():
         lines += ['', f'## {title}', '', *_table(table)]
     (target / 'report.md').write_text('\n'.join(lines) + '\n')
     return target
+
+
+def _known(row: Row) -> dict[str, Any]:
+    """Return a figure without NaN, which JSON does not know."""
+    return {name: None if isinstance(value, float) and math.isnan(value) else value
+            for name, value in asdict(row).items()}
 
 
 def _table(entries: Sequence[Mapping[str, Any]]) -> list[str]:

@@ -18,6 +18,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+import math
 import statistics
 
 
@@ -27,6 +28,7 @@ class Row:
     One figure.
 
     :param arm: what was measured
+    :param median: NaN where it cannot be measured here
     :param n: how many values the median is of
     """
 
@@ -40,7 +42,9 @@ class Row:
 
 
 def row(workload: str, arm: str, metric: str, values: Sequence[float], unit: str) -> Row:
-    """Return the figure of some values."""
+    """Return the figure of some values; of none, or of one that is not known, an empty one."""
+    if not values or any(map(math.isnan, values)):
+        return Row(workload, arm, metric, math.nan, math.nan, 0, unit)
     ordered = sorted(values)
     p95 = ordered[min(len(ordered) - 1, round(0.95 * (len(ordered) - 1) + 0.499))]
     return Row(workload, arm, metric, float(statistics.median(ordered)), float(p95),

@@ -30,10 +30,13 @@ from edge_llm_ros.bench.workload import Workload, workloads
 from edge_llm_ros.flow.engine import EngineConfig
 from edge_llm_ros.flow.errors import EdgeLlmError
 from edge_llm_ros.flow.tool import ToolCall
+from edge_llm_ros.platform.energy import EnergyMeter
 
 OURS = 'ours'
+IN_PROCESS = 'ours_in_process'
 OWN: Mapping[str, dict[str, Any]] = {
-    OURS: {}, 'ours_nocache': {'reuse': False}, 'ours_noforced': {'force': False, 'guess': False},
+    OURS: {}, IN_PROCESS: {}, 'ours_nocache': {'reuse': False},
+    'ours_noforced': {'force': False, 'guess': False},
     'ours_noguess': {'guess': False},
     'baseline': {'reuse': False, 'force': False, 'guess': False}}
 PEERS = ('llama_cpp_python', 'llama_server')
@@ -42,7 +45,13 @@ _ONCE = ('ours_nocache', 'baseline')  # slow, and what they show is large
 
 @dataclass(frozen=True)
 class StepRecord:
-    """A step of an arm, the call of the file, and whether the arm made it."""
+    """
+    A step of an arm.
+
+    :param same: whether it made the call of the file
+    :param joule: of the whole machine meanwhile; NaN where that is unknown
+    :param peak_memory_bytes: of the arm until then; 0 where unknown
+    """
 
     workload: str
     arm: str
@@ -52,6 +61,8 @@ class StepRecord:
     same: bool
     call: ToolCall
     result: StepResult
+    joule: float
+    peak_memory_bytes: int
 
 
 def make_arm(name: str, config: EngineConfig, baseline_path: str, synthetic: bool) -> Arm:
@@ -63,7 +74,8 @@ def make_arm(name: str, config: EngineConfig, baseline_path: str, synthetic: boo
     """
     if name in OWN:
         path = baseline_path if name == 'baseline' else config.model_path
-        return OwnArm(name, replace(config, model_path=path, **OWN[name]), synthetic)
+        return OwnArm(name, replace(config, model_path=path, **OWN[name]), synthetic,
+                      in_process=name == IN_PROCESS)
     if name == 'llama_server':
         return LlamaServerArm(config)
     from edge_llm_ros.bench.peers.llama_cpp_python import LlamaCppPythonArm
@@ -81,6 +93,7 @@ def run_arms(arms: Sequence[Arm], script: Script, workload: Workload, repeats: i
              tell: Callable[[str], None]) -> Iterator[StepRecord]:
     """Run all arms on a workload, interleaved; the first round is dropped where there is more."""
     rounds = range(repeats + 1) if repeats > 1 else range(1, 2)
+    meter = EnergyMeter()
     for repeat in rounds:
         # Texts of its own: nothing may be found that an earlier round left behind.
         steps = list(script.steps(workload, repeat))
@@ -91,10 +104,12 @@ def run_arms(arms: Sequence[Arm], script: Script, workload: Workload, repeats: i
             records = []
             for index, step in enumerate(steps):
                 named = replace(step, session=f'{step.session} {repeat}')
+                before = meter.joule()
                 result = arm.run(named)
-                records.append(StepRecord(workload.name, arm.name, repeat, index, step.new,
-                                          _same(result.text, step, script), step.call,
-                                          result))
+                records.append(StepRecord(
+                    workload.name, arm.name, repeat, index, step.new,
+                    _same(result.text, step, script), step.call, result,
+                    meter.joule() - before, arm.peak_memory_bytes()))
             seconds = sum(record.result.seconds for record in records)
             same = sum(record.same for record in records)
             tell(f'{workload.name} {repeat}/{repeats}, {arm.name}: {seconds:.2f} s, '
@@ -142,6 +157,10 @@ def _arm_rows(workload: str, arm: str, records: Sequence[StepRecord], diverged: 
     for name in sorted({name for record in last for name in record.result.counts}):
         yield row(workload, arm, name, [sum(r.result.counts.get(name, 0) for r in last)],
                   'tokens' if name.endswith('_tokens') else 'calls')
+    yield row(workload, arm, 'energy_joule', [
+        sum(r.joule for r in group) for group in by_repeat.values()], 'J')
+    peak = max(r.peak_memory_bytes for r in records)
+    yield row(workload, arm, 'peak_memory_bytes', [peak] if peak else [], 'bytes')
     values = [value for r in last for value in r.call.arguments.values()]
     digits = sum(c.isdigit() for value in values if _is_number(value) for c in str(value))
     for name, count, unit in (
@@ -168,7 +187,8 @@ def speedups(figures: Sequence[Row], metric: str = 'wall_s') -> list[dict[str, A
     """Return, for each workload, how many times longer each arm takes than ours."""
     table = []
     for workload in dict.fromkeys(r.workload for r in figures):
-        times = {r.arm: r.median for r in figures if (r.workload, r.metric) == (workload, metric)}
+        times = {r.arm: r.median for r in figures
+                 if (r.workload, r.metric) == (workload, metric) and r.n}
         if OURS in times:
             table.append({'workload': workload, f'ours {metric}': times[OURS], **{
                 arm: times[arm] / times[OURS] for arm in times if arm != OURS}})

@@ -25,10 +25,15 @@ def peak_memory_bytes(*others: int) -> int:
 
     :param others: ids of processes whose largest sizes are added
     """
-    return _peak_of('self') + sum(_peak_of(process) for process in others)
+    return peak_of_process('self') + sum(map(peak_of_process, others))
 
 
-def _peak_of(process: int | str) -> int:
+def peak_of_process(process: int | str) -> int:
+    """
+    Return the largest resident size of a process so far; 0 where unknown.
+
+    :param process: its id
+    """
     try:
         for line in Path(f'/proc/{process}/status').read_text().splitlines():
             if line.startswith('VmHWM:'):

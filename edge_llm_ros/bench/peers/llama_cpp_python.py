@@ -74,6 +74,10 @@ class LlamaCppPythonArm:
         """Return nothing more than what the report has."""
         return {}
 
+    def peak_memory_bytes(self) -> int:
+        """Return 0: it lives in this process, beside others."""
+        return 0
+
     def close(self) -> None:
         """Free the model."""
         self._llama.close()

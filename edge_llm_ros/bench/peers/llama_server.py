@@ -31,6 +31,7 @@ from edge_llm_ros.bench.script import Script, ScriptStep
 from edge_llm_ros.bench.workload import Workload
 from edge_llm_ros.flow.engine import EngineConfig
 from edge_llm_ros.flow.errors import EdgeLlmError
+from edge_llm_ros.platform.memory import peak_of_process
 
 _CALL_TOKENS = 128
 _READY_SECONDS = 180.0
@@ -113,6 +114,10 @@ class LlamaServerArm:
     def facts(self) -> dict[str, Any]:
         """Return nothing more than what the report has."""
         return {}
+
+    def peak_memory_bytes(self) -> int:
+        """Return its largest resident size, in which what is on a GPU has no part."""
+        return peak_of_process(self._process.pid)
 
     def close(self) -> None:
         """End the server."""
