@@ -33,7 +33,8 @@ from edge_llm_ros.tools.stop_latch import StopLatch
 import pytest
 from rclpy.parameter import Parameter
 from toolset_bench import (
-    BATTERY, call, Calling, CREEP, LIGHTS, loaded, MOVE, SAY, SCAN, start_peers, ToolsetBench, until)
+    BATTERY, call, Calling, CREEP, LIGHTS, loaded, MOVE, SAY, SCAN, start_peers, ToolsetBench,
+    until)
 
 
 @pytest.fixture(scope='module')
@@ -146,7 +147,7 @@ def test_silent_and_wrong_services(tools: ToolsetBench) -> None:
         'other': {**lights(name='lights', type='std_srvs/srv/Trigger'), 'fixed': {}}})
     for name, words in (('deaf', "no response from 'deaf_lights' within 0.5 s"),
                         ('absent', "there is no service 'nowhere'"),
-                        ('other', "is of type std_srvs/srv/SetBool, not std_srvs/srv/Trigger")):
+                        ('other', 'is of type std_srvs/srv/SetBool, not std_srvs/srv/Trigger')):
         start = time.monotonic()
         observation = call(toolset, name)
         assert observation.status is Status.FAILED and words in observation.error
@@ -205,7 +206,7 @@ def test_what_is_of_another_type_is_told_at_configure(
         warned = capfd.readouterr().err
         for name, words in (
                 ('other', "'scan' is of type sensor_msgs/msg/Temperature, not std_msgs/msg"),
-                ('spin', "the action 'move' is of type edge_llm_interfaces/action/MoveTo, not test_msgs"),
+                ('spin', "the action 'move' is of type edge_llm_interfaces/action/MoveTo, not "),
                 ('publish', "'cmd_vel' is of type geometry_msgs/msg/Twist for its subscribers")):
             assert words in call(toolset, name).error
             assert f'tools.yaml: tools.{name}: {words}' in warned
@@ -216,8 +217,8 @@ def test_what_is_of_another_type_is_told_at_configure(
 
 
 def test_a_publish_tells_who_listened_and_ends_with_its_stop(tools: ToolsetBench) -> None:
-    toolset = tools.toolset({'creep': CREEP, 'say': SAY, 'mute': {**SAY, 'timeout': 0.3, 'publish': {
-        'topic': 'nothing', 'type': 'std_msgs/msg/String'}}})
+    toolset = tools.toolset({'creep': CREEP, 'say': SAY, 'mute': {
+        **SAY, 'timeout': 0.3, 'publish': {'topic': 'nothing', 'type': 'std_msgs/msg/String'}}})
     assert json.loads(call(toolset, 'say').text) == {'sent': True, 'subscribers': 1}
     assert "nobody listens on 'nothing'; nothing was sent" in call(toolset, 'mute').error
     before = len(tools.report()['velocities'])
@@ -284,9 +285,9 @@ ALL = {'move': MOVE, 'lights': LIGHTS, 'creep': CREEP, 'say': SAY, 'scan': SCAN}
 
 
 @pytest.mark.parametrize('name', [
-    'forbidden', '/forbidden', 'peers/forbidden', 'Lights', 'lights ', ' lights', '/lights', 'light',
-    'lights\n', 'lіghts', 'MOVE', '/move', 'move/', 'move/_action/send_goal', 'cmd_vel', '/cmd_vel',
-    'creep ', '~/say', '/say', 'Say', 'battery', 'peers/set_parameters', '~/release'])
+    'forbidden', '/forbidden', 'peers/forbidden', 'Lights', 'lights ', ' lights', '/lights',
+    'light', 'lights\n', 'lіghts', 'MOVE', '/move', 'move/', 'move/_action/send_goal', 'cmd_vel',
+    '/cmd_vel', 'creep ', '~/say', '/say', 'Say', 'battery', 'peers/set_parameters', '~/release'])
 def test_what_is_not_in_the_file_is_refused_and_nothing_leaves(
         tools: ToolsetBench, all_tools: object, name: str) -> None:
     before = tools.report()
@@ -354,7 +355,8 @@ def test_a_remap_counts_for_every_verb(peers_folder: Path) -> None:
 
 def test_conditions_on_a_topic(tools: ToolsetBench) -> None:
     toolset = tools.toolset({
-        'lights': {**LIGHTS, 'requires': ['battery.percentage > 0.15', 'mode.data == "automatic"']},
+        'lights': {**LIGHTS, 'requires': [
+            'battery.percentage > 0.15', 'mode.data == "automatic"']},
         'move': {**MOVE, 'while': ['battery.percentage > 0.1']},
         'creep': {**CREEP, 'while': ['battery.percentage > 0.1']},
         'other': {**LIGHTS, 'requires': ['nothing.percentage > 0.1']}}, {

@@ -100,8 +100,8 @@ def stop_leftovers(node: Any, group: Any, journal: GoalJournal, toolset: RosTool
                 logger.warning(publisher.stop())
                 publishers.remove(publisher)
             # All of them at once: each sends its cancel when it is asked.
-            answered = all([c.answered() for c in cancels])
-            if answered and not publishers or time.monotonic() >= deadline or not keep_on():
+            waiting = [c for c in cancels if not c.answered()]
+            if not waiting and not publishers or time.monotonic() >= deadline or not keep_on():
                 break
             time.sleep(_SLICE)
         for cancel in cancels:

@@ -120,5 +120,5 @@ def _check_target(node: Any, target: str, where: str) -> None:
     own = node.get_fully_qualified_name()
     if name == own or name.startswith(f'{own}/'):
         raise ConfigError(
-            f'{where}: {name} is the planner\'s own; no tool may call the planner itself, which '
+            f"{where}: {name} is the planner's own; no tool may call the planner itself, which "
             f'could then confirm its own calls or release a stop.')

@@ -30,7 +30,7 @@ from edge_llm_ros.tools.confirmation import Confirmations
 from edge_llm_ros.tools.field_paths import flat
 from edge_llm_ros.tools.rate_limit import CallCounter, count_call, RateLimit
 from edge_llm_ros.tools.refused import Refused
-from edge_llm_ros.tools.stop_latch import STOPPED, StopLatch
+from edge_llm_ros.tools.stop_latch import StopLatch, STOPPED
 from edge_llm_ros.tools.tool_file import Tool
 
 __all__ = ['Gate', 'pass_gate', 'Passage', 'Refused']
