@@ -114,10 +114,15 @@ class PlannerNode(LifecycleNodeMixin, Node):
 
     def _stop_robot(self) -> str:
         """End all goals and stop what goes on; nothing leaves any more."""
-        goals = self._server.stop()
+        try:
+            ended = f'{self._server.stop()} goals ended'
+        except Exception as error:
+            # What goes on must be stopped all the same.
+            self.log_exception('stop')
+            ended = f'goals may go on ({type(error).__name__}: {error})'
         planner = self._planner
         done = planner.toolset.stop() if planner is not None else []
-        return '; '.join([f'{goals} goals ended', *done])
+        return '; '.join([ended, *done])
 
     def _remember(self, stopped: bool) -> None:
         self._operator_told = True
