@@ -27,8 +27,11 @@ from action_msgs.srv import CancelGoal
 from edge_llm_ros.flow.cancellation import Cancellation
 from edge_llm_ros.flow.canonical_json import canonical_json
 from edge_llm_ros.flow.tool import Observation, Status
-from edge_llm_ros.ros.messages import interface, plain
-from edge_llm_ros.ros.verbs import RequestMaker, ResultView, wait_for, why_not_ready
+from edge_llm_ros.ros.messages import interface
+from edge_llm_ros.ros.plain_value import plain_message
+from edge_llm_ros.ros.request_maker import RequestMaker
+from edge_llm_ros.ros.result_view import ResultView
+from edge_llm_ros.ros.verbs import wait_for, why_not_ready
 from edge_llm_ros.tools.gate import Passage
 from edge_llm_ros.tools.tool_file import Tool
 from edge_llm_ros.tools.toolset import failed, succeeded
@@ -58,7 +61,7 @@ class ActionCall:
         kind = interface(verb.type, f'{where}.action.type')
         self._name = verb.name
         self._timeout = tool.timeout
-        self._goal = RequestMaker(tool, kind.Goal, where)
+        self._goal = RequestMaker(tool, kind.Goal, where, node.get_clock())
         self._view = ResultView(tool, kind.Result, where)
         self._node = node
         self._client = ActionClient(node, kind, verb.name, callback_group=group)
@@ -77,6 +80,7 @@ class ActionCall:
                                   lambda: f'there is no action server {self._name!r} of this type')
         if not_ready is not None:
             return not_ready
+        self._goal.stamp(message)
         goal_id = UUID(uuid=list(uuid.uuid4().bytes))
         feedback = _Feedback(on_progress)
         try:
@@ -156,10 +160,7 @@ class _Feedback:
         self._lock = threading.Lock()
 
     def __call__(self, message: Any) -> None:
-        feedback = message.feedback
-        types = dict(zip(feedback.get_fields_and_field_types(), feedback.SLOT_TYPES))
-        line = canonical_json({
-            name: plain(getattr(feedback, name), kind) for name, kind in types.items()})
+        line = canonical_json(plain_message(message.feedback))
         with self._lock:
             if self._on_progress is not None:
                 self._on_progress(line)

@@ -23,9 +23,11 @@ from typing import Any
 from edge_llm_ros.flow.cancellation import Cancellation
 from edge_llm_ros.flow.errors import ConfigError
 from edge_llm_ros.flow.tool import Observation, Status
-from edge_llm_ros.ros.messages import fill, interface
+from edge_llm_ros.ros.convert import fill
+from edge_llm_ros.ros.messages import interface
 from edge_llm_ros.ros.qos import COMMAND, LATCHED
-from edge_llm_ros.ros.verbs import RequestMaker, why_not_ready
+from edge_llm_ros.ros.request_maker import RequestMaker
+from edge_llm_ros.ros.verbs import why_not_ready
 from edge_llm_ros.tools.field_paths import flat
 from edge_llm_ros.tools.gate import Passage, Refused
 from edge_llm_ros.tools.tool_file import Tool
@@ -47,7 +49,7 @@ class Publish:
         kind = interface(verb.type, f'{where}.publish.type')
         self._verb = verb
         self._timeout = tool.timeout
-        self._message = RequestMaker(tool, kind, where)
+        self._message = RequestMaker(tool, kind, where, node.get_clock())
         self._stop = kind()
         try:
             fill(self._stop, flat(verb.stop))
@@ -71,6 +73,7 @@ class Publish:
         if not_ready is not None:
             return not_ready
         if not self._verb.rate:
+            self._message.stamp(message)
             self._publisher.publish(message)
             return succeeded({'sent': True})
         return self._at_rate(message, passage.duration, cancellation)
@@ -81,13 +84,17 @@ class Publish:
         sent = 0
         try:
             while time.monotonic() - start < seconds:
+                self._message.stamp(message)
                 self._publisher.publish(message)
                 sent += 1
                 rest = min(start + sent * period, start + seconds) - time.monotonic()
                 if cancellation.wait(rest):
                     return failed('canceled; the stop message was sent', Status.CANCELED)
         finally:
-            self._publisher.publish(self._stop)
+            try:
+                self._message.stamp(self._stop)
+            finally:
+                self._publisher.publish(self._stop)
         return succeeded({'seconds': round(time.monotonic() - start, 1), 'stopped': True})
 
     def destroy(self) -> None:

@@ -25,7 +25,8 @@ from edge_llm_ros.flow.cancellation import Cancellation
 from edge_llm_ros.flow.tool import Observation, Status
 from edge_llm_ros.ros.messages import interface
 from edge_llm_ros.ros.qos import LATCHED, LATEST
-from edge_llm_ros.ros.verbs import ResultView, WAIT_SLICE
+from edge_llm_ros.ros.result_view import ResultView
+from edge_llm_ros.ros.verbs import WAIT_SLICE
 from edge_llm_ros.tools.gate import Passage
 from edge_llm_ros.tools.tool_file import Tool
 from edge_llm_ros.tools.toolset import failed, succeeded

@@ -23,7 +23,9 @@ from typing import Any
 from edge_llm_ros.flow.cancellation import Cancellation
 from edge_llm_ros.flow.tool import Observation, Status
 from edge_llm_ros.ros.messages import interface
-from edge_llm_ros.ros.verbs import RequestMaker, ResultView, wait_for, why_not_ready
+from edge_llm_ros.ros.request_maker import RequestMaker
+from edge_llm_ros.ros.result_view import ResultView
+from edge_llm_ros.ros.verbs import wait_for, why_not_ready
 from edge_llm_ros.tools.gate import Passage
 from edge_llm_ros.tools.tool_file import Tool
 from edge_llm_ros.tools.toolset import failed, succeeded
@@ -45,7 +47,7 @@ class ServiceCall:
         kind = interface(verb.type, f'{where}.service.type')
         self._name, self._type = verb.name, verb.type
         self._timeout = tool.timeout
-        self._request = RequestMaker(tool, kind.Request, where)
+        self._request = RequestMaker(tool, kind.Request, where, node.get_clock())
         self._view = ResultView(tool, kind.Response, where)
         self._node = node
         self._client = node.create_client(kind, verb.name, callback_group=group)
@@ -62,6 +64,7 @@ class ServiceCall:
                                   self._missing)
         if not_ready is not None:
             return not_ready
+        self._request.stamp(message)
         future = self._client.call_async(message)
         if not wait_for(future, deadline - time.monotonic(), cancellation):
             self._client.remove_pending_request(future)

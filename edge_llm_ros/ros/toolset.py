@@ -20,6 +20,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from edge_llm_ros.ros.action_verb import ActionCall
+from edge_llm_ros.ros.argument_types import resolved_tools
 from edge_llm_ros.ros.publish_verb import Publish
 from edge_llm_ros.ros.read_verb import Read
 from edge_llm_ros.ros.service_verb import ServiceCall
@@ -39,6 +40,7 @@ class RosToolset(GatedToolset):
     """
 
     def __init__(self, node: Any, group: Any, loaded: LoadedTools) -> None:
+        loaded = resolved_tools(loaded)
         self._made: dict[str, Any] = {}
         try:
             for name, tool in loaded.tools.items():

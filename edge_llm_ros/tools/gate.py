@@ -22,6 +22,7 @@ from typing import Any
 
 from edge_llm_ros.tools.field_paths import flat
 from edge_llm_ros.tools.tool_file import Tool
+from edge_llm_ros.tools.virtual_argument import request_fields
 
 
 class Refused(Exception):
@@ -64,8 +65,6 @@ def pass_gate(tool: Tool, arguments: Mapping[str, Any]) -> Passage:
             raise Refused(f'argument {name!r}: {error}') from None
         if name == duration:
             seconds = float(value)
-        elif argument.values is not None:
-            fields.update(flat(argument.values[str(value)]))
         else:
-            fields[argument.field or name] = value
+            fields.update(request_fields(name, argument, value))
     return Passage(fields, seconds)
