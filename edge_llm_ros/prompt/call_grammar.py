@@ -72,7 +72,7 @@ def arguments_schema(tool: ToolSchema, text_length: int) -> dict[str, Any]:
 
 
 def _enforced(schema: Mapping[str, Any], text_length: int) -> dict[str, Any]:
-    """Return the schema of a value without what is only read, closed and bounded at every depth."""
+    """Return the schema of a value, closed and bounded, without what is only read."""
     rules = {key: value for key, value in schema.items() if key not in ('description', 'default')}
     if is_free_text(schema):
         rules['maxLength'] = min(text_length, schema.get('maxLength', text_length))

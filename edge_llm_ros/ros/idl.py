@@ -19,6 +19,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from functools import lru_cache
 import importlib
+from types import MappingProxyType
 from typing import Any
 
 from rosidl_parser.definition import (
@@ -35,10 +36,14 @@ NANOSECONDS = 1_000_000_000
 _SECONDS = {'Time': (0, (1 << 31) - 1), 'Duration': (-(1 << 31), (1 << 31) - 1)}
 
 
-@lru_cache(maxsize=1024)
-def field_types(message_class: Any) -> Mapping[str, Any]:
+def field_types(of: Any) -> Mapping[str, Any]:
     """Return the IDL type of each field of a message class, in order."""
-    return dict(zip(message_class.get_fields_and_field_types(), message_class.SLOT_TYPES))
+    return _field_types(of)
+
+
+@lru_cache(maxsize=1024)
+def _field_types(of: Any) -> Mapping[str, Any]:
+    return MappingProxyType(dict(zip(of.get_fields_and_field_types(), of.SLOT_TYPES)))
 
 
 def message_class(kind: NamespacedType) -> Any:
@@ -117,7 +122,7 @@ def name_of(kind: Any) -> str:
         most = most_items(kind)
         return f'{name_of(kind.value_type)}[{"" if most is None else f"<={most}"}]'
     if isinstance(kind, NamespacedType):
-        return f'{kind.namespaces[0]}/{kind.name}'
+        return f'{next(iter(kind.namespaces))}/{kind.name}'
     return str(kind)
 
 

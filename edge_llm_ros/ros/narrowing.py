@@ -116,7 +116,7 @@ class Narrowing:
 
 
 def _must_be(value: Value, kind: Any, *allowed: str) -> str:
-    """Return the JSON type; raises ValueError if the file says one that the field does not have."""
+    """Return the JSON type; raises ValueError if the file says one that does not fit."""
     if value.type is not None and value.type not in allowed:
         raise ValueError(
             f'is of type {value.type}, and the field is {name_of(kind)}: type must be '
@@ -142,7 +142,8 @@ def _basic(value: Value, kind: BasicType) -> dict[str, Any]:
         for bound in (value.minimum, value.maximum):
             if bound is not None:
                 convert(bound, kind, 'the bound')
-        return _enum(with_keys(value, type=_must_be(value, kind, 'number', 'integer')), value, kind)
+        keys = with_keys(value, type=_must_be(value, kind, 'number', 'integer'))
+        return _enum(keys, value, kind)
     if name not in INTEGERS:
         raise ValueError(f'fields of type {name_of(kind)} cannot be set')
     low, high = INTEGERS[name]

@@ -66,7 +66,8 @@ class PlainValues:
             return value
         return self.number(value, kind, place, scale)
 
-    def number(self, value: float, kind: Any, place: str, scale: float = 1.0) -> int | float | None:
+    def number(self, value: float, kind: Any, place: str, scale: float = 1.0
+               ) -> int | float | None:
         """Return a number as long as its type is exact, or null with a mark."""
         if isinstance(value, float) and not math.isfinite(value):
             words = 'not a number' if math.isnan(value) else (

@@ -86,11 +86,10 @@ class Value(StrictModel):
     def check(self, value: object) -> None:
         """Refuse a value that is not allowed; raises ValueError with the reason."""
         words = self.words()
-        if self.type is None or not _is(self.type, value) or (
-                words is not None and value not in words):
-            needed = kind_needed(self.type or 'string') if words is None else (
-                f'one of {", ".join(map(str, words))}')
-            raise ValueError(f'{needed} is needed, not {told(value)}')
+        if words is not None and value not in words:
+            raise ValueError(f'one of {", ".join(map(str, words))} is needed, not {told(value)}')
+        if self.type is None or not _is(self.type, value):
+            raise ValueError(f'{kind_needed(self.type or "string")} is needed, not {told(value)}')
         if isinstance(value, str):
             self._check_text(value)
         elif isinstance(value, Mapping):
