@@ -196,7 +196,8 @@ def _pose_tools() -> dict[str, Tool]:
 @pytest.mark.parametrize('wire', [_pose_tools], indirect=True, ids=['pose'])
 def test_places_headings_frames_and_stamps_arrive(wire: Wire) -> None:
     start = time.time()
-    for place, degrees, frame in (('lab', 90, 'map'), ('dock', -45.5, 'odom'), ('lab', 270, 'map')):
+    for place, degrees, frame in (('lab', 90, 'map'), ('dock', -45.5, 'odom'),
+                                  ('lab', 270, 'map')):
         observation = wire.call('pose', {'place': place, 'heading': degrees, 'frame': frame})
         assert observation.status is Status.SUCCEEDED, observation
         _, pose = wire.arrived()

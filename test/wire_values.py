@@ -27,15 +27,10 @@ INTEGERS = {f'{sign}int{bits}': (0 if sign else -(1 << bits - 1),
                                  (1 << bits - (not sign)) - 1)
             for sign in ('u', '') for bits in (8, 16, 32, 64)}
 TEXTS = ('', 'lab', 'Grüße', '厨房', '🤖 ok', '"quoted"', "it's", 'a\\b', 'line\nline', '<|im_end|>')
-# Whole seconds and milliseconds, and how they are written.
 WRONG_NUMBERS = (True, False, None, '1', '', float('nan'), float('inf'), -float('inf'), [1], {})
 WRONG_TEXTS = (None, 5, 1.5, True, ['a'], {}, 'a\0b', '\ud800', 'x\udfff')
 LIST = re.compile(r'(?:sequence<(?P<of>[^,]+)(?:, (?P<most>\d+))?>|(?P<each>.+)\[(?P<size>\d+)\])')
 MOST_ITEMS = 16  # that a model may give of a list without a bound
-
-
-class Wrong(Exception):
-    """Raised by no one; its class marks a value that must not arrive."""
 
 
 class Values:
@@ -92,7 +87,8 @@ class Values:
 
     def _float(self, single: bool) -> tuple[Any, Any]:
         pick = self._random.choice
-        large, small = (3.4028234663852886e38, 1e-45) if single else (1.7976931348623157e308, 5e-324)
+        large, small = (3.4028234663852886e38, 1e-45) if single else (
+            1.7976931348623157e308, 5e-324)
         value = pick((0, 0.0, -0.0, 1, -7, 0.1, large, -large, small, 1 << (24 if single else 53),
                       self._random.uniform(-10, 10), self._random.gauss(0, 1e6)))
         there = struct.unpack('<f', struct.pack('<f', value))[0] if single else float(value)

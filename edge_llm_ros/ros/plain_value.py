@@ -69,19 +69,23 @@ class PlainValues:
     def number(self, value: float, kind: Any, place: str, scale: float = 1.0
                ) -> int | float | None:
         """Return a number as long as its type is exact, or null with a mark."""
-        if isinstance(value, float) and not math.isfinite(value):
-            words = 'not a number' if math.isnan(value) else (
-                'infinite' if value > 0 else 'minus infinite')
-            if len(self.marks) < _MAX_MARKS:
-                self.marks[place] = words
-            else:
-                self.marks['others'] = 'not a number or infinite'
-            return None
-        scaled = value * scale if scale != 1.0 else value
-        if isinstance(scaled, int):
-            return scaled
+        if scale != 1.0:
+            value = value * scale
+        if isinstance(value, int):
+            return value
+        if not math.isfinite(value):
+            return self._mark(value, place)
         name = kind.typename if isinstance(kind, BasicType) else 'double'
-        return float(f'{scaled:.{_DIGITS.get(name, 15)}g}')
+        rounded = float(f'{value:.{_DIGITS.get(name, 15)}g}')
+        return rounded if math.isfinite(rounded) else value
+
+    def _mark(self, value: float, place: str) -> None:
+        words = 'not a number' if math.isnan(value) else (
+            'infinite' if value > 0 else 'minus infinite')
+        if len(self.marks) < _MAX_MARKS:
+            self.marks[place] = words
+        else:
+            self.marks['others'] = 'not a number or infinite'
 
     def _message(self, value: Any, kind: NamespacedType, place: str) -> Any:
         if whole_seconds(kind) is not None:
