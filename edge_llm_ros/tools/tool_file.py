@@ -25,7 +25,7 @@ from edge_llm_ros.flow.tool import COMPARE, FINISH, WAIT
 from edge_llm_ros.tools.argument import Argument, FOLDER
 from edge_llm_ros.tools.field_paths import flat
 from edge_llm_ros.tools.result_field import ResultField
-from edge_llm_ros.tools.strict_model import StrictModel
+from edge_llm_ros.tools.strict_model import StrictModel as _Strict
 from edge_llm_ros.tools.strict_yaml import read_yaml
 from edge_llm_ros.tools.virtual_argument import written_fields
 from pydantic import BaseModel, Field, field_validator, model_validator, ValidationError
@@ -35,7 +35,7 @@ _RESOURCE = re.compile(r'(~/)?[A-Za-z_][A-Za-z0-9_]*(/[A-Za-z_][A-Za-z0-9_]*)*')
 _INTERFACE = re.compile(r'[a-z][a-z0-9_]*/(msg|srv|action)/[A-Z][A-Za-z0-9]*')
 
 
-class _Interface(StrictModel):
+class _Interface(_Strict):
     kind: ClassVar[str] = 'msg'
     type: str
 
@@ -113,7 +113,7 @@ class ReadVerb(_Interface):
     _relative = field_validator('topic')(_relative)
 
 
-class Tool(StrictModel):
+class Tool(_Strict):
     """One tool; exactly one of service, action, publish and read."""
 
     description: str = Field(min_length=1)
@@ -172,7 +172,7 @@ class Tool(StrictModel):
         return self
 
 
-class Builtins(StrictModel):
+class Builtins(_Strict):
     """
     Tools that need no ROS.
 
@@ -186,7 +186,7 @@ class Builtins(StrictModel):
     wait: float = Field(default=30.0, ge=0, le=600)
 
 
-class ToolFile(StrictModel):
+class ToolFile(_Strict):
     """A tool file."""
 
     version: Literal[1]
