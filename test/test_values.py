@@ -30,9 +30,10 @@ from edge_llm_ros.prompt.call_grammar import call_grammar
 from edge_llm_ros.ros.argument_types import resolved_tool
 from edge_llm_ros.ros.convert import convert, fill
 from edge_llm_ros.ros.idl import field_types
-from edge_llm_ros.ros.plain_value import plain, plain_message
+from edge_llm_ros.ros.plain_value import plain
 from edge_llm_ros.ros.request_maker import AT_SENDING, RequestMaker
-from edge_llm_ros.ros.result_view import MAX_CHARACTERS, ResultView
+from edge_llm_ros.ros.result_budget import MAX_CHARACTERS, plain_message
+from edge_llm_ros.ros.result_view import ResultView
 from edge_llm_ros.tools.gate import pass_gate, Refused
 from edge_llm_ros.tools.schema import tool_schema
 from edge_llm_ros.tools.tool_file import read_file, Tool, ToolFile
@@ -43,6 +44,7 @@ from llguidance import LLMatcher, LLTokenizer
 from nav_msgs.msg import Odometry
 import pytest
 from rclpy.clock import Clock
+from rclpy.serialization import deserialize_message, serialize_message
 from rosidl_parser.definition import BasicType
 from sensor_msgs.msg import BatteryState, Image, JointState, LaserScan
 from std_msgs.msg import Float32MultiArray, MultiArrayDimension
@@ -280,6 +282,48 @@ def test_a_refusal_names_argument_value_and_what_is_allowed(
     assert _refusal(_tool(message, {'a': argument}), message, {'a': value}) == words
 
 
+ANYTHING = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.integers(-(1 << 70), 1 << 70) | st.floats()
+    | st.text(st.characters(exclude_categories=()), max_size=30),
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=5), inner,
+                                                                max_size=3), max_leaves=8)
+FIELDS = [(message, name) for message in (BasicTypes, Strings, WStrings, BoundedSequences, Arrays,
+                                          Builtins, Nested)
+          for name in field_types(message)]
+
+
+@given(st.sampled_from(FIELDS), ANYTHING)
+def test_anything_is_of_the_type_of_its_field_or_refused(field: tuple[Any, str], value: Any
+                                                         ) -> None:
+    message, name = field
+    filled = message()
+    try:
+        fill(filled, {name: value})
+    except Refused as refusal:
+        assert filled == message() and str(refusal).startswith(name)
+    else:
+        kind = type(getattr(message(), name))
+        assert type(getattr(filled, name)) is kind
+        serialize_message(filled)
+
+
+@given(st.text(st.characters(exclude_categories=()), max_size=40))
+def test_texts_arrive_or_are_refused(text: str) -> None:
+    bad = '\0' in text or any(0xD800 <= ord(c) < 0xE000 for c in text)
+    for message, name, length in ((Strings, 'string_value', 0),
+                                  (Strings, 'bounded_string_value', 22),
+                                  (WStrings, 'wstring_value', 0)):
+        try:
+            filled = message()
+            fill(filled, {name: text})
+        except Refused:
+            assert bad or 0 < length < len(text.encode())
+        else:
+            assert not bad
+            there = deserialize_message(serialize_message(filled), message)
+            assert getattr(there, name) == text
+
+
 def test_a_message_is_filled_whole_or_not_at_all() -> None:
     twist = Twist()
     with pytest.raises(Refused):
@@ -323,10 +367,16 @@ the lab: {pose.position: {x: 2}}
 def _tool_file(folder: Path, places: str, keys: str = 'places: places.yaml') -> str:
     (folder / 'places.yaml').write_text(places)
     path = folder / 'tools.yaml'
-    path.write_text('version: 1\ntools:\n  go:\n    description: d\n    effect: act\n'
-                    '    publish: '
-                    '{topic: t, type: geometry_msgs/msg/PoseStamped}\n    arguments:\n      where: '
-                    f'{{description: d, {keys}}}\n')
+    path.write_text(f"""
+version: 1
+tools:
+  go:
+    description: d
+    effect: act
+    publish: {{topic: t, type: geometry_msgs/msg/PoseStamped}}
+    arguments:
+      where: {{description: d, {keys}}}
+""")
     return str(path)
 
 
@@ -422,6 +472,17 @@ def test_long_lists_are_summarised() -> None:
     joints = JointState(name=[f'joint_{i}' for i in range(20)])
     assert _view(JointState, names={'field': 'name'}).of(joints) == {
         'names': {'length': 20, 'first': ['joint_0', 'joint_1', 'joint_2']}}
+
+
+def test_a_feedback_or_a_reason_is_bounded_too() -> None:
+    joints = JointState(name=['x' * 900] * 16, position=[math.nan])
+    joints.header.frame_id = 'y' * 900
+    told = plain_message(joints)
+    assert len(canonical_json(told)) <= MAX_CHARACTERS
+    assert told['null_means'] == {'position[0]': 'not a number'}
+    view = _view(SetBool.Response, a={'field': 'success'})
+    reason = view.reason(SetBool.Response(message='z' * 900))
+    assert reason.startswith('z' * 512) and 'cut' in reason and len(reason) < 570
 
 
 def test_scale_and_digits_are_for_every_number_of_a_list() -> None:

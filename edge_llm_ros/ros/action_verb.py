@@ -28,8 +28,8 @@ from edge_llm_ros.flow.cancellation import Cancellation
 from edge_llm_ros.flow.canonical_json import canonical_json
 from edge_llm_ros.flow.tool import Observation, Status
 from edge_llm_ros.ros.messages import interface
-from edge_llm_ros.ros.plain_value import plain_message
 from edge_llm_ros.ros.request_maker import RequestMaker
+from edge_llm_ros.ros.result_budget import plain_message
 from edge_llm_ros.ros.result_view import ResultView
 from edge_llm_ros.ros.verbs import wait_for, why_not_ready
 from edge_llm_ros.tools.gate import Passage
@@ -138,7 +138,7 @@ class ActionCall:
         words = {GoalStatus.STATUS_ABORTED: 'aborted',
                  GoalStatus.STATUS_CANCELED: 'canceled by the server'}
         word = words.get(end.status, f'ended with status {end.status}')
-        reason = getattr(end.result, 'message', '') if self._view.has_message else ''
+        reason = self._view.reason(end.result)
         return failed(f'{self._name} {word}' + (f': {reason}' if reason else ''), result={
             k: v for k, v in result.items() if k not in ('success', 'message')})
 

@@ -25,7 +25,6 @@ from edge_llm_ros.ros.idl import field_types, is_list, is_message, NANOSECONDS, 
 import numpy
 from rosidl_parser.definition import BasicType, NamespacedType
 
-NULL_MEANS = 'null_means'  # the key under which is told what a null stands for
 _MAX_MARKS = 8  # nulls that are explained one by one
 _FIRST = 3  # items that are told of a long list of texts or messages
 _DIGITS = {'float': 7, 'double': 15}  # significant decimal digits that the type carries
@@ -55,13 +54,14 @@ class PlainValues:
         :param shape: of a list, where its message says it
         """
         if isinstance(kind, NamespacedType):
-            return self._message(value, kind, place)
+            seconds = whole_seconds(kind) is not None
+            return _seconds(value.sec, value.nanosec) if seconds else self.message(value, place)
         if is_list(kind):
             return self._list(value, kind.value_type, place, scale, shape)
         if isinstance(value, (bytes, bytearray)):
             return value[0] if len(value) == 1 else {'length': len(value)}
         if isinstance(value, str):
-            return self._text(value)
+            return self.text(value)
         if isinstance(value, bool) or not isinstance(value, (int, float)):
             return value
         return self.number(value, kind, place, scale)
@@ -87,15 +87,15 @@ class PlainValues:
         else:
             self.marks['others'] = 'not a number or infinite'
 
-    def _message(self, value: Any, kind: NamespacedType, place: str) -> Any:
-        if whole_seconds(kind) is not None:
-            return _seconds(value.sec, value.nanosec)
-        types = field_types(type(value))
-        shape = shape_said(value)
-        return {name: self.of(getattr(value, name), type_, f'{place}.{name}', shape=shape)
-                for name, type_ in types.items()}
+    def message(self, message: Any, place: str = '') -> dict[str, Any]:
+        """Return all fields of a message, which is called ``place`` in a mark."""
+        shape = shape_said(message)
+        return {name: self.of(getattr(message, name), kind, f'{place}.{name}' if place else name,
+                              shape=shape)
+                for name, kind in field_types(type(message)).items()}
 
-    def _text(self, value: str) -> str:
+    def text(self, value: str) -> str:
+        """Return a text, or its start with a mark where it is too long."""
         if len(value) <= self.max_text:
             return value
         return (f'{value[:self.max_text]} … [cut: the first {self.max_text} of {len(value)} '
@@ -155,11 +155,3 @@ def shape_said(message: Any) -> list[int]:
 def plain(value: Any, kind: Any) -> Any:
     """Return a field's value as what canonical JSON can hold, shortened where it is long."""
     return PlainValues().of(value, kind, 'value')
-
-
-def plain_message(message: Any) -> dict[str, Any]:
-    """Return all fields of a message, with what its nulls stand for."""
-    values, shape = PlainValues(), shape_said(message)
-    told = {name: values.of(getattr(message, name), kind, name, shape=shape)
-            for name, kind in field_types(type(message)).items()}
-    return {**told, NULL_MEANS: values.marks} if values.marks else told

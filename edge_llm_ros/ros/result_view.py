@@ -19,20 +19,15 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from edge_llm_ros.flow.canonical_json import canonical_json
 from edge_llm_ros.flow.errors import ConfigError
 from edge_llm_ros.ros.idl import (
     field_type, field_types, FLOATS, INTEGERS, is_list, is_message, name_of)
 from edge_llm_ros.ros.messages import get
-from edge_llm_ros.ros.plain_value import NULL_MEANS, PlainValues, shape_said
+from edge_llm_ros.ros.plain_value import PlainValues, shape_said
+from edge_llm_ros.ros.result_budget import LEFT_OUT, MAX_CHARACTERS, NULL_MEANS, within
 from edge_llm_ros.tools.result_field import ResultField
 from edge_llm_ros.tools.tool_file import Tool
 from rosidl_parser.definition import BasicType
-
-LEFT_OUT = 'left_out'  # the key under which the names of fields are told that were too long
-# The default of observation_tokens at four characters a token; the prompt cuts by tokens after it.
-MAX_CHARACTERS = 2048
-_DETAILS = ((16, 512), (6, 160), (2, 60))  # items of a list and characters of a text, while long
 
 
 class ResultView:
@@ -54,7 +49,7 @@ class ResultView:
         self._characters = characters
         self._kinds: dict[str, Any] = {}
         self.has_success = 'success' in field_types(message_class)
-        self.has_message = 'message' in field_types(message_class)
+        self._has_message = 'message' in field_types(message_class)
         for name, field in fields.items():
             try:
                 self._kinds[name] = field_type(message_class, field.field)
@@ -63,26 +58,15 @@ class ResultView:
                 raise ConfigError(f'{where}.result.{name}: {error}') from None
 
     def of(self, response: Any) -> dict[str, Any]:
-        """Return the chosen fields of a response, as many and as long as there is room for."""
-        for max_items, max_text in _DETAILS:
-            values = PlainValues(max_items, max_text)
-            told = {name: self._value(name, field, response, values)
-                    for name, field in self._fields.items()}
-            result = {**told, NULL_MEANS: values.marks} if values.marks else told
-            if self._fits(result):
-                return result
-        return self._without_longest(result)
+        """Return the chosen fields of a response, in as much detail as there is room for."""
+        return within(self._characters, lambda values: {
+            name: self._value(name, field, response, values)
+            for name, field in self._fields.items()})
 
-    def _fits(self, result: dict[str, Any]) -> bool:
-        return len(canonical_json(result)) <= self._characters
-
-    def _without_longest(self, result: dict[str, Any]) -> dict[str, Any]:
-        left_out: list[str] = []
-        while not self._fits({**result, LEFT_OUT: left_out}) and result:
-            longest = max(result, key=lambda name: len(canonical_json(result[name])))
-            del result[longest]
-            left_out.append(longest)
-        return {**result, LEFT_OUT: left_out}
+    def reason(self, response: Any) -> str:
+        """Return what a response says of itself; empty if it has no message."""
+        text = response.message if self._has_message else ''
+        return PlainValues().text(text) if isinstance(text, str) else ''
 
     def _value(self, name: str, field: ResultField, response: Any, values: PlainValues) -> Any:
         *parents, _ = field.field.split('.')

@@ -74,7 +74,7 @@ class ServiceCall:
         response = future.result()
         result = self._view.of(response)
         if self._view.has_success and response.success is False:
-            reason = getattr(response, 'message', '') if self._view.has_message else ''
+            reason = self._view.reason(response)
             return failed(reason or f'{self._name} reports no success', result={
                 k: v for k, v in result.items() if k not in ('success', 'message')})
         return succeeded(result or {'success': True})
