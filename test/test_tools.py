@@ -238,7 +238,7 @@ def test_integers_are_exact_or_refused(name: str, value: object) -> None:
     message, field = BasicTypes(), f'{name}_value'
     low, high = BOUNDS[name]
     exact = (not isinstance(value, (bool, str)) and math.isfinite(value) and value == int(value)
-             and low <= value <= high and (isinstance(value, int) or abs(value) <= 1 << 53))
+             and low <= value <= high and (isinstance(value, int) or abs(value) < 1 << 53))
     try:
         fill(message, {field: value})
     except Refused:

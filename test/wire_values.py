@@ -73,7 +73,7 @@ class Values:
             low, high = INTEGERS.get(kind, (0, 255))
             value = pick((low, high, low + 1, high - 1, self._random.randint(low, high),
                           min(high, 1 << 53), 0, 1))
-            written = float(value) if abs(value) <= 1 << 53 and pick((True, False)) else value
+            written = float(value) if abs(value) < 1 << 53 and pick((True, False)) else value
             return written, {'byte': [value]} if kind == 'octet' else value
         if kind in ('float', 'double'):
             return self._float(kind == 'float')
@@ -120,7 +120,7 @@ class Values:
             return pick((0, 1, 0.0, 'true', 'false', '', None, [], {}))
         if kind in INTEGERS or kind == 'octet':
             low, high = INTEGERS.get(kind, (0, 255))
-            return pick((*WRONG_NUMBERS, low - 1, high + 1, 0.5, 1 << 70, float(1 << 60) if high >
+            return pick((*WRONG_NUMBERS, low - 1, high + 1, 0.5, 1 << 70, float(1 << 53) if high >
                          1 << 53 else -1e30, 1e300))
         if kind in ('float', 'double'):
             single = kind == 'float'

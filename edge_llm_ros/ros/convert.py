@@ -38,7 +38,7 @@ from edge_llm_ros.tools.value_words import told
 from rosidl_parser.definition import (
     AbstractGenericString, AbstractNestedType, AbstractWString, Array, BasicType, NamespacedType)
 
-_EXACT_IN_FLOAT = 1 << 53  # above, a float is no longer one whole number
+_EXACT_IN_FLOAT = 1 << 53  # from here on, a float may stand for several whole numbers
 
 
 def convert(value: Any, kind: Any, label: str) -> Any:
@@ -122,7 +122,7 @@ def _number(value: Any, needed: str, label: str) -> int | float:
 def _whole(value: int | float, low: int, high: int, needed: str, label: str) -> int:
     if value != int(value) or not low <= value <= high:
         raise Refused(f'{label}: {needed} is needed, not {told(value)}')
-    if isinstance(value, float) and abs(value) > _EXACT_IN_FLOAT:
+    if isinstance(value, float) and abs(value) >= _EXACT_IN_FLOAT:
         raise Refused(f'{label}: write so large a number without fraction and exponent, not as '
                       f'{value!r}')
     return int(value)
