@@ -74,7 +74,8 @@ class PlainValues:
         if isinstance(value, int):
             return value
         if not math.isfinite(value):
-            return self._mark(value, place)
+            self._mark(value, place)
+            return None
         name = kind.typename if isinstance(kind, BasicType) else 'double'
         rounded = float(f'{value:.{_DIGITS.get(name, 15)}g}')
         return rounded if math.isfinite(rounded) else value
