@@ -87,7 +87,7 @@ class Values:
 
     def _float(self, single: bool) -> tuple[Any, Any]:
         pick = self._random.choice
-        large, small = (3.4028234663852886e38, 1e-45) if single else (
+        large, small = (3.4028232635611926e38, 1e-45) if single else (
             1.7976931348623157e308, 5e-324)
         value = pick((0, 0.0, -0.0, 1, -7, 0.1, large, -large, small, 1 << (24 if single else 53),
                       self._random.uniform(-10, 10), self._random.gauss(0, 1e6)))
@@ -124,7 +124,8 @@ class Values:
                          1 << 53 else -1e30, 1e300))
         if kind in ('float', 'double'):
             single = kind == 'float'
-            return pick((*WRONG_NUMBERS, 10**400, *((1e39, -1e39, 3.4028236e38, 1e-60, 16777217)
+            return pick((*WRONG_NUMBERS, 10**400, *((1e39, -1e39, 3.4028236e38, 3.4028234663852886e38,
+                                                     1e-60, 16777217)
                                                     if single else ((1 << 53) + 1, 10**309))))
         bound = re.fullmatch(r'w?string<(\d+)>', kind)
         long = ('x' * (int(bound[1]) + 1), 'ä' * int(bound[1])) if bound else ()

@@ -38,6 +38,8 @@ from edge_llm_ros.tools.value_words import told
 from rosidl_parser.definition import (
     AbstractGenericString, AbstractNestedType, AbstractWString, Array, BasicType, NamespacedType)
 
+# What rclpy's own check, which Humble always makes, takes for the largest float32.
+_FLOAT32_MOST = 3.402823466e38
 _EXACT_IN_FLOAT = 1 << 53  # from here on, a float may stand for several whole numbers
 
 
@@ -133,6 +135,8 @@ def _float(value: int | float, single: bool, label: str) -> float:
         result = float(value)
         if single:
             result, = struct.unpack('<f', struct.pack('<f', result))
+            if abs(result) > _FLOAT32_MOST:
+                raise OverflowError
     except OverflowError:
         largest = '3.4e38' if single else '1.7e308'
         raise Refused(f'{label}: at most {largest} is allowed, not {told(value)}') from None
