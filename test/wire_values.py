@@ -123,10 +123,10 @@ class Values:
             return pick((*WRONG_NUMBERS, low - 1, high + 1, 0.5, 1 << 70, float(1 << 53) if high >
                          1 << 53 else -1e30, 1e300))
         if kind in ('float', 'double'):
-            single = kind == 'float'
-            return pick((*WRONG_NUMBERS, 10**400, *((1e39, -1e39, 3.4028236e38, 3.4028234663852886e38,
-                                                     1e-60, 16777217)
-                                                    if single else ((1 << 53) + 1, 10**309))))
+            large = (1e39, -1e39, 3.4028236e38, 3.4028234663852886e38, 1e-60, 16777217)
+            if kind == 'double':
+                large = ((1 << 53) + 1, 10**309)
+            return pick((*WRONG_NUMBERS, 10**400, *large))
         bound = re.fullmatch(r'w?string<(\d+)>', kind)
         long = ('x' * (int(bound[1]) + 1), 'ä' * int(bound[1])) if bound else ()
         return pick((*WRONG_TEXTS, *long))
