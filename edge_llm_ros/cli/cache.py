@@ -32,6 +32,7 @@ from edge_llm_ros.prompt.formats import chat_format
 from edge_llm_ros.prompt.generation_limits import GenerationLimits
 from edge_llm_ros.prompt.local_model import LocalModel
 from edge_llm_ros.prompt.prompt_file import PromptFile
+from edge_llm_ros.ros.argument_types import resolved_tools
 from edge_llm_ros.tools.tool_file import read_file
 from edge_llm_ros.tools.toolset import GatedToolset, load_tools
 
@@ -72,7 +73,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _task(args: argparse.Namespace) -> float:
-    tools = GatedToolset(load_tools(args.tools), {}).schemas()
+    tools = GatedToolset(resolved_tools(load_tools(args.tools)), {}).schemas()
     prompt = read_file(args.prompt, PromptFile)
     examples = prompt.for_tools(args.prompt, tools)
     warnings = dynamic_prefix(prompt.system, tools, examples)

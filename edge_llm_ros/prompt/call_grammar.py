@@ -58,15 +58,10 @@ def arguments_schema(tool: ToolSchema, text_length: int) -> dict[str, Any]:
 
     :param text_length: characters of a free text at most, where the tool does not say less
     """
-    properties: dict[str, Any] = {}
-    for name, schema in tool.parameters['properties'].items():
-        rules = {
-            key: value
-            for key, value in schema.items() if key not in ('description', 'default')
-        }
-        if is_free_text(schema):
-            rules['maxLength'] = min(text_length, schema.get('maxLength', text_length))
-        properties[name] = rules
+    properties = {
+        name: _enforced(schema, text_length)
+        for name, schema in tool.parameters['properties'].items()
+    }
     return {
         'type': 'object',
         'properties': properties,
@@ -74,6 +69,20 @@ def arguments_schema(tool: ToolSchema, text_length: int) -> dict[str, Any]:
         'additionalProperties': False,
         'x-guidance': _GUIDANCE,
     }
+
+
+def _enforced(schema: Mapping[str, Any], text_length: int) -> dict[str, Any]:
+    """Return the schema of a value, closed and bounded, without what is only read."""
+    rules = {key: value for key, value in schema.items() if key not in ('description', 'default')}
+    if is_free_text(schema):
+        rules['maxLength'] = min(text_length, schema.get('maxLength', text_length))
+    if 'items' in schema:
+        rules['items'] = _enforced(schema['items'], text_length)
+    if 'properties' in schema:
+        rules['properties'] = {
+            name: _enforced(field, text_length) for name, field in schema['properties'].items()}
+        rules['additionalProperties'] = False
+    return rules
 
 
 def sentence_grammar(after: str, length: int) -> str:

@@ -26,8 +26,11 @@ from edge_llm_ros.flow.canonical_json import canonical_json
 from edge_llm_ros.flow.tool import Observation, Status
 from edge_llm_ros.ros.goal_client import GoalClient, new_goal_id
 from edge_llm_ros.ros.goal_journal import GoalJournal, Started
-from edge_llm_ros.ros.messages import interface, plain
-from edge_llm_ros.ros.verbs import RequestMaker, ResultView, wait_for, why_not_ready
+from edge_llm_ros.ros.messages import interface
+from edge_llm_ros.ros.request_maker import RequestMaker
+from edge_llm_ros.ros.result_budget import plain_message
+from edge_llm_ros.ros.result_view import ResultView
+from edge_llm_ros.ros.verbs import wait_for, why_not_ready
 from edge_llm_ros.tools.call_cancellation import CallCancellation
 from edge_llm_ros.tools.gate import Passage
 from edge_llm_ros.tools.stop_latch import StopLatch
@@ -63,7 +66,7 @@ class ActionCall:
         kind = interface(verb.type, f'{where}.action.type')
         self._name, self._type = verb.name, verb.type
         self._timeout = tool.timeout
-        self._goal = RequestMaker(tool, kind.Goal, where)
+        self._goal = RequestMaker(tool, kind.Goal, where, node.get_clock())
         self._view = ResultView(tool, kind.Result, where)
         self._latch = latch
         self._journal = journal
@@ -86,6 +89,7 @@ class ActionCall:
         not_ready = why_not_ready(self._client.ready, deadline, cancellation, self._missing)
         if not_ready is not None:
             return not_ready
+        self._goal.stamp(message)
         goal_id = new_goal_id()
         started = Started('action', self._client.name, goal_id.hex())
         try:
@@ -195,7 +199,7 @@ class ActionCall:
                  GoalStatus.STATUS_UNKNOWN: 'does not know the goal any more; it is not known '
                                             'what came of it'}
         word = words.get(end.status, f'ended with status {end.status}')
-        reason = getattr(end.result, 'message', '') if self._view.has_message else ''
+        reason = self._view.reason(end.result)
         return failed(f'{self._name} {word}' + (f': {reason}' if reason else ''), result={
             k: v for k, v in result.items() if k not in ('success', 'message')})
 
@@ -265,11 +269,7 @@ class _Feedback:
             if self._on_progress is None or now < self._next:
                 return
             self._next = now + _FEEDBACK_SECONDS
-            types = dict(zip(feedback.get_fields_and_field_types(), feedback.SLOT_TYPES))
-            line = canonical_json({
-                name: plain(getattr(feedback, name), kind) for name, kind in types.items()})
-            self._on_progress(
-                line if len(line) <= _FEEDBACK_LENGTH else line[:_FEEDBACK_LENGTH] + '…')
+            self._on_progress(canonical_json(plain_message(feedback, _FEEDBACK_LENGTH)))
 
     def close(self) -> None:
         """Pass nothing on any more."""

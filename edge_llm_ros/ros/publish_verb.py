@@ -22,10 +22,12 @@ from typing import Any
 
 from edge_llm_ros.flow.errors import ConfigError
 from edge_llm_ros.flow.tool import Observation
+from edge_llm_ros.ros.convert import fill
 from edge_llm_ros.ros.goal_journal import GoalJournal, Started
-from edge_llm_ros.ros.messages import fill, interface
+from edge_llm_ros.ros.messages import interface
 from edge_llm_ros.ros.qos import COMMAND, LATCHED
-from edge_llm_ros.ros.verbs import RequestMaker, why_not_ready
+from edge_llm_ros.ros.request_maker import RequestMaker
+from edge_llm_ros.ros.verbs import why_not_ready
 from edge_llm_ros.tools.call_cancellation import CallCancellation
 from edge_llm_ros.tools.field_paths import flat
 from edge_llm_ros.tools.gate import Passage, Refused
@@ -53,7 +55,7 @@ class Publish:
         kind = interface(verb.type, f'{where}.publish.type')
         self._verb = verb
         self._timeout = tool.timeout
-        self._message = RequestMaker(tool, kind, where)
+        self._message = RequestMaker(tool, kind, where, node.get_clock())
         # A message that is sent once, such as a spoken text, has none unless the file says so.
         self.stops = verb.rate > 0 or 'stop' in verb.model_fields_set
         self._stop = kind()
@@ -93,6 +95,7 @@ class Publish:
             return not_ready
         if self._verb.rate:
             return self._at_rate(message, passage.duration, cancellation)
+        self._message.stamp(message)
         with self._latch.passing():
             self._publisher.publish(message)
         return succeeded({'sent': True, 'subscribers': self.listeners()})
@@ -128,6 +131,7 @@ class Publish:
         while time.monotonic() - start < seconds:
             if cancellation.canceled:
                 return True
+            self._message.stamp(message)
             try:
                 with self._latch.passing():
                     self._publisher.publish(message)
@@ -161,7 +165,10 @@ class Publish:
         """Publish the stop message, if there is one; returns what was done."""
         if not self.stops:
             return ''
-        self._publisher.publish(self._stop)
+        try:
+            self._message.stamp(self._stop)
+        finally:
+            self._publisher.publish(self._stop)
         return f'stop message sent on {self.name}'
 
     def destroy(self) -> None:

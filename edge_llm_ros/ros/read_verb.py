@@ -24,7 +24,8 @@ from edge_llm_ros.flow.tool import Observation
 from edge_llm_ros.ros.goal_journal import GoalJournal
 from edge_llm_ros.ros.latest import Latest
 from edge_llm_ros.ros.messages import interface
-from edge_llm_ros.ros.verbs import ResultView, WAIT_SLICE
+from edge_llm_ros.ros.result_view import ResultView
+from edge_llm_ros.ros.verbs import WAIT_SLICE
 from edge_llm_ros.tools.call_cancellation import CallCancellation
 from edge_llm_ros.tools.gate import Passage
 from edge_llm_ros.tools.stop_latch import StopLatch

@@ -23,7 +23,9 @@ from typing import Any
 from edge_llm_ros.flow.tool import Observation
 from edge_llm_ros.ros.goal_journal import GoalJournal
 from edge_llm_ros.ros.messages import interface
-from edge_llm_ros.ros.verbs import RequestMaker, ResultView, wait_for, why_not_ready
+from edge_llm_ros.ros.request_maker import RequestMaker
+from edge_llm_ros.ros.result_view import ResultView
+from edge_llm_ros.ros.verbs import wait_for, why_not_ready
 from edge_llm_ros.tools.call_cancellation import CallCancellation
 from edge_llm_ros.tools.gate import Passage
 from edge_llm_ros.tools.stop_latch import StopLatch
@@ -50,7 +52,7 @@ class ServiceCall:
         kind = interface(verb.type, f'{where}.service.type')
         self._name, self._type = verb.name, verb.type
         self._timeout = tool.timeout
-        self._request = RequestMaker(tool, kind.Request, where)
+        self._request = RequestMaker(tool, kind.Request, where, node.get_clock())
         self._view = ResultView(tool, kind.Response, where)
         self._latch = latch
         self._node = node
@@ -73,6 +75,7 @@ class ServiceCall:
                                   self._missing)
         if not_ready is not None:
             return not_ready
+        self._request.stamp(message)
         with self._latch.passing():
             future = self._client.call_async(message)
         if not wait_for(future, deadline - time.monotonic(), cancellation):
@@ -84,7 +87,7 @@ class ServiceCall:
         response = future.result()
         result = self._view.of(response)
         if self._view.has_success and response.success is False:
-            reason = getattr(response, 'message', '') if self._view.has_message else ''
+            reason = self._view.reason(response)
             return failed(reason or f'{self._name} reports no success', result={
                 k: v for k, v in result.items() if k not in ('success', 'message')})
         return succeeded(result or {'success': True})

@@ -21,8 +21,10 @@ import time
 from typing import Any
 
 from edge_llm_ros.flow.errors import ConfigError
+from edge_llm_ros.ros.idl import field_type
 from edge_llm_ros.ros.latest import Latest
-from edge_llm_ros.ros.messages import check_path, field_kind, get, interface, plain
+from edge_llm_ros.ros.messages import get, interface
+from edge_llm_ros.ros.plain_value import plain
 from edge_llm_ros.tools.condition import Condition
 from edge_llm_ros.tools.tool_file import ReadVerb
 from edge_llm_ros.tools.toolset import LoadedTools
@@ -57,8 +59,7 @@ class TopicSignals:
     def _kind(self, condition: Condition, where: str) -> Any:
         message_class = self._classes[condition.signal]
         try:
-            check_path(message_class, condition.field)
-            kind = field_kind(message_class, condition.field)
+            kind = field_type(message_class, condition.field)
             # A new message has a value of each field's kind.
             value = plain(get(message_class(), condition.field), kind)
         except ValueError as error:

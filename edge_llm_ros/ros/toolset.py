@@ -21,6 +21,7 @@ from typing import Any
 
 from edge_llm_ros.flow.errors import ConfigError
 from edge_llm_ros.ros.action_verb import ActionCall
+from edge_llm_ros.ros.argument_types import resolved_tools
 from edge_llm_ros.ros.goal_journal import GoalJournal
 from edge_llm_ros.ros.publish_verb import Publish
 from edge_llm_ros.ros.read_verb import Read
@@ -54,6 +55,7 @@ class RosToolset(GatedToolset):
     def __init__(self, node: Any, group: Any, loaded: LoadedTools, *,
                  latch: StopLatch | None = None, journal: GoalJournal | None = None,
                  confirmations: Confirmations | None = None) -> None:
+        loaded = resolved_tools(loaded)
         self._made: dict[str, Any] = {}
         self._signals: TopicSignals | None = None
         self._logger = node.get_logger()

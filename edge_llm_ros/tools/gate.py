@@ -32,6 +32,7 @@ from edge_llm_ros.tools.rate_limit import CallCounter, count_call, RateLimit
 from edge_llm_ros.tools.refused import Refused
 from edge_llm_ros.tools.stop_latch import StopLatch, STOPPED
 from edge_llm_ros.tools.tool_file import Tool
+from edge_llm_ros.tools.virtual_argument import request_fields
 
 __all__ = ['Gate', 'pass_gate', 'Passage', 'Refused']
 
@@ -72,10 +73,8 @@ def pass_gate(tool: Tool, arguments: Mapping[str, Any]) -> Passage:
             raise Refused(f'argument {name!r}: {error}') from None
         if name == duration:
             seconds = float(value)
-        elif argument.values is not None:
-            fields.update(flat(argument.values[str(value)]))
         else:
-            fields[argument.field or name] = value
+            fields.update(request_fields(name, argument, value))
     return Passage(fields, seconds)
 
 

@@ -18,25 +18,53 @@ from __future__ import annotations
 
 from typing import Any
 
+from edge_llm_ros.flow.errors import ConfigError
 from edge_llm_ros.flow.tool import COMPARE, FINISH, ToolSchema, WAIT
-from edge_llm_ros.tools.tool_file import Argument, Builtins, Tool
+from edge_llm_ros.tools.argument import Argument, Value
+from edge_llm_ros.tools.tool_file import Builtins, Tool
+from edge_llm_ros.tools.value_words import figure
 
 SUMMARY_LENGTH = 160
 
 
-def argument_schema(argument: Argument) -> dict[str, Any]:
-    """Return the JSON schema of an argument, keys in the order of the prompt."""
-    schema: dict[str, Any] = {'type': argument.type}
-    unit = f' [{argument.unit}]' if argument.unit else ''
-    schema['description'] = argument.description + unit
-    words = list(argument.values) if argument.values is not None else argument.enum
+def value_schema(value: Value, where: str) -> dict[str, Any]:
+    """
+    Return the JSON schema of a value, keys in the order of the prompt.
+
+    :param where: tool and argument, for the message
+    :raises ConfigError: if its type is still to be taken from the request field
+    """
+    if value.type is None:
+        raise ConfigError(
+            f'{where}: has no type. Say its type, or let it be taken from the request field by a '
+            'planner that has the interface.')
+    schema: dict[str, Any] = {'type': value.type}
+    description = value.description + (f' [{value.unit}]' if value.unit else '')
+    if description:
+        schema['description'] = description.strip()
+    words = value.words()
     if words is not None:
         schema['enum'] = words
-    for key, value in (('minimum', argument.minimum), ('maximum', argument.maximum)):
-        if value is not None:
-            schema[key] = int(value) if value == int(value) else value
-    if argument.max_length is not None:
-        schema['maxLength'] = argument.max_length
+    for key, bound in (('minimum', value.minimum), ('maximum', value.maximum)):
+        if bound is not None:
+            schema[key] = figure(bound)
+    if value.max_length is not None:
+        schema['maxLength'] = value.max_length
+    if value.items is not None:
+        schema['items'] = value_schema(value.items, where)
+    for key, count in (('minItems', value.min_items), ('maxItems', value.max_items)):
+        if count:
+            schema[key] = count
+    if value.fields is not None:
+        schema['properties'] = {
+            name: value_schema(field, f'{where}.{name}') for name, field in value.fields.items()}
+        schema['required'] = list(value.fields)
+    return schema
+
+
+def argument_schema(argument: Argument, where: str) -> dict[str, Any]:
+    """Return the JSON schema of an argument; ``where`` as for a value."""
+    schema = value_schema(argument, where)
     if argument.default is not None:
         schema['default'] = argument.default
     return schema
@@ -46,7 +74,8 @@ def tool_schema(name: str, tool: Tool) -> ToolSchema:
     """Return a tool as the model sees it."""
     return ToolSchema(name, tool.description, {
         'type': 'object',
-        'properties': {key: argument_schema(a) for key, a in tool.arguments.items()},
+        'properties': {key: argument_schema(a, f'tools.{name}.arguments.{key}')
+                       for key, a in tool.arguments.items()},
         'required': [key for key, a in tool.arguments.items() if a.default is None],
     })
 

@@ -16,86 +16,25 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 import re
 from typing import Any, ClassVar, Literal, TypeVar
 
 from edge_llm_ros.flow.errors import ConfigError
 from edge_llm_ros.flow.tool import COMPARE, FINISH, WAIT
+from edge_llm_ros.tools.argument import Argument, FOLDER
 from edge_llm_ros.tools.condition import ConditionText
 from edge_llm_ros.tools.field_paths import flat
 from edge_llm_ros.tools.rate_limit import RateLimit
+from edge_llm_ros.tools.result_field import ResultField
+from edge_llm_ros.tools.strict_model import StrictModel as _Strict
 from edge_llm_ros.tools.strict_yaml import read_yaml
-from pydantic import (
-    BaseModel, ConfigDict, Field, field_validator, model_validator, ValidationError)
+from edge_llm_ros.tools.virtual_argument import written_fields
+from pydantic import BaseModel, Field, field_validator, model_validator, ValidationError
 
 _NAME = re.compile(r'[a-z][a-z0-9_]{0,63}')
 _RESOURCE = re.compile(r'(~/)?[A-Za-z_][A-Za-z0-9_]*(/[A-Za-z_][A-Za-z0-9_]*)*')
 _INTERFACE = re.compile(r'[a-z][a-z0-9_]*/(msg|srv|action)/[A-Z][A-Za-z0-9]*')
-
-Scalar = bool | int | float | str
-
-
-class _Strict(BaseModel):
-    model_config = ConfigDict(extra='forbid', strict=True, frozen=True, allow_inf_nan=False)
-
-
-class Argument(_Strict):
-    """
-    One argument of a tool.
-
-    :param enum: the values that are allowed
-    :param values: the words that are allowed, each with the request fields that it stands for
-    :param field: path of the request field, with dots; the argument's own name where it is left
-        out
-    """
-
-    description: str = Field(min_length=1)
-    type: Literal['string', 'number', 'integer', 'boolean'] = 'string'
-    unit: str = ''
-    minimum: float | None = None
-    maximum: float | None = None
-    max_length: int | None = Field(default=None, ge=1, le=512)
-    enum: list[Scalar] | None = Field(default=None, min_length=1, max_length=256)
-    values: dict[str, dict[str, Any]] | None = Field(default=None, min_length=1, max_length=256)
-    default: Scalar | None = None
-    field: str | None = None
-
-    @model_validator(mode='after')
-    def _consistent(self) -> Argument:
-        number = self.type in ('number', 'integer')
-        if not number and (self.minimum is not None or self.maximum is not None):
-            raise ValueError(f'minimum and maximum are for numbers, not for {self.type}')
-        if self.minimum is not None and self.maximum is not None and self.minimum > self.maximum:
-            raise ValueError(f'minimum {self.minimum:g} is above maximum {self.maximum:g}')
-        if self.enum is not None and self.values is not None:
-            raise ValueError('give enum or values, not both')
-        if self.values is not None and (self.type != 'string' or self.field is not None):
-            raise ValueError('values needs type string and names its fields itself (no field)')
-        for value in [*(self.enum or ()), *([] if self.default is None else [self.default])]:
-            self.check(value)
-        return self
-
-    def check(self, value: object) -> None:
-        """Refuse a value that this argument does not allow; raises ValueError with the reason."""
-        kinds: dict[str, tuple[type, ...]] = {
-            'string': (str,), 'number': (int, float), 'integer': (int,), 'boolean': (bool,)}
-        if not isinstance(value, kinds[self.type]) or (
-                isinstance(value, bool) and self.type != 'boolean'):
-            raise ValueError(f'{value!r} is not of type {self.type}')
-        words = list(self.values) if self.values is not None else self.enum
-        if words is not None and value not in words:
-            raise ValueError(f'{value!r} is not one of {", ".join(map(str, words))}')
-        if isinstance(value, str):
-            if self.max_length is not None and len(value) > self.max_length:
-                raise ValueError(
-                    f'the text has {len(value)} characters, {self.max_length} are allowed')
-        elif isinstance(value, (int, float)) and not isinstance(value, bool):
-            if value != value or value in (float('inf'), float('-inf')):
-                raise ValueError(f'{value!r} is not a finite number')
-            if self.minimum is not None and value < self.minimum:
-                raise ValueError(f'{value!r} is below the minimum {self.minimum:g}')
-            if self.maximum is not None and value > self.maximum:
-                raise ValueError(f'{value!r} is above the maximum {self.maximum:g}')
 
 
 class _Interface(_Strict):
@@ -176,20 +115,6 @@ class ReadVerb(_Interface):
     _relative = field_validator('topic')(_relative)
 
 
-class ResultField(_Strict):
-    """
-    One thing that the model is told.
-
-    :param field: path in the response, with dots
-    :param scale: factor for numbers
-    :param digits: decimals that are kept
-    """
-
-    field: str
-    scale: float = 1.0
-    digits: int | None = Field(default=None, ge=0, le=9)
-
-
 class Tool(_Strict):
     """
     One tool; exactly one of service, action, publish and read.
@@ -246,10 +171,8 @@ class Tool(_Strict):
         writers: list[tuple[str, str]] = [('fixed', path) for path in flat(self.fixed)]
         duration = self.publish.duration if self.publish else None
         for name, argument in self.arguments.items():
-            paths = {argument.field or name}
-            if argument.values is not None:
-                paths = {path for fields in argument.values.values() for path in flat(fields)}
-            writers += [(name, path) for path in paths if name != duration]
+            if name != duration:
+                writers += [(name, path) for path in sorted(written_fields(name, argument))]
         for i, (writer, path) in enumerate(writers):
             for other, taken in writers[:i]:
                 if other != writer and f'{path}.'.startswith(f'{taken}.') or (
@@ -262,7 +185,7 @@ class Tool(_Strict):
         duration = self.publish.duration if self.publish else None
         if isinstance(duration, str):
             argument = self.arguments.get(duration)
-            if argument is None or argument.type not in ('number', 'integer'):
+            if argument is None or argument.type not in (None, 'number', 'integer'):
                 raise ValueError(f'publish.duration: there is no number argument {duration!r}')
             if argument.maximum is None or argument.maximum > 60 or (argument.minimum or 0) < 0:
                 raise ValueError(
@@ -336,7 +259,7 @@ def read_file(path: str, model: type[FileModel]) -> FileModel:
     :raises ConfigError: that names file and key for each thing that is wrong
     """
     try:
-        return model.model_validate(read_yaml(path))
+        return model.model_validate(read_yaml(path), context={FOLDER: Path(path).parent})
     except ValidationError as error:
         lines = []
         for problem in error.errors()[:20]:
