@@ -35,7 +35,7 @@ from hypothesis import given, strategies as st
 import pytest
 import yaml
 
-GO = {'description': 'Drive.', 'effect': 'act', 'arguments': {'place': {'description': 'p'}},
+GO = {'description': 'Drive.', 'effect': 'act', 'arguments': {'place': {'description': 'p', 'type': 'string'}},
       'action': {'name': 'move_to', 'type': 'edge_llm_interfaces/action/MoveTo'}}
 BATTERY = {'topic': 'battery_state', 'type': 'sensor_msgs/msg/BatteryState'}
 
