@@ -30,7 +30,7 @@ from edge_llm_ros.flow.event import Finished
 from edge_llm_ros.flow.goal import Goal
 from edge_llm_ros.flow.metrics import Metrics
 from edge_llm_ros.flow.result import Outcome, Result
-from edge_llm_ros.flow.tool import COMPARE, FINISH, WAIT
+from edge_llm_ros.flow.tool import BUILTINS
 from edge_llm_ros.platform.memory import peak_memory_bytes
 from edge_llm_ros.ros.conversions import feedback_message, goal_of, result_message
 from rclpy.action import ActionServer, CancelResponse, GoalResponse
@@ -163,7 +163,7 @@ class PlanServer:
                        parameters['loop_limit'])
         if goal.allowed_tools is not None:
             # The built-in ones do nothing to the robot, and a goal cannot end without one.
-            builtins = {FINISH, WAIT, COMPARE} & set(self._tools)
+            builtins = BUILTINS & set(self._tools)
             goal = replace(goal, allowed_tools=goal.allowed_tools | builtins)
         accepted = _Accepted(handle, goal)
         with self._changed:

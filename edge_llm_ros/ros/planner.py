@@ -32,8 +32,8 @@ from edge_llm_ros.prompt.local_model import LocalModel
 from edge_llm_ros.prompt.prompt_file import PromptFile
 from edge_llm_ros.ros.parameters import PlannerParameters
 from edge_llm_ros.ros.toolset import RosToolset
-from edge_llm_ros.tools.tool_file import read_file
-from edge_llm_ros.tools.toolset import load_tools
+from edge_llm_ros.tools.load_tools import load_tools
+from edge_llm_ros.tools.read_file import read_file
 
 _ENGINE_FIELDS = (
     'context_tokens', 'max_sessions', 'batch_tokens', 'chunk_seconds', 'threads', 'batch_threads',

@@ -24,10 +24,13 @@ import threading
 import traceback
 from typing import Any
 
+from edge_llm_interfaces.msg import ToolList
 from edge_llm_ros.flow.errors import EdgeLlmError
 from edge_llm_ros.ros.parameters import PlannerParameters
 from edge_llm_ros.ros.plan_server import PlanServer
 from edge_llm_ros.ros.planner import Planner
+from edge_llm_ros.ros.qos import LATCHED
+from edge_llm_ros.ros.tool_list import tool_list
 import rclpy
 from rclpy.callback_groups import MutuallyExclusiveCallbackGroup, ReentrantCallbackGroup
 from rclpy.exceptions import ParameterException
@@ -76,6 +79,8 @@ class PlannerNode(LifecycleNodeMixin, Node):
         self.parameters = PlannerParameters(self)
         self._group = ReentrantCallbackGroup()
         self._server = PlanServer(self, self._group)
+        self._tools = self.create_publisher(
+            ToolList, '~/tools', LATCHED, callback_group=self._group)
         logger = logging.getLogger('edge_llm_ros')
         logger.setLevel(logging.INFO)
         logger.addHandler(_RosLogHandler(self))
@@ -121,6 +126,7 @@ class PlannerNode(LifecycleNodeMixin, Node):
                 self._planner = None
                 planner.close()
                 raise
+            self._tools.publish(tool_list(planner.toolset.loaded))
 
     def on_activate(self, state: LifecycleState) -> TransitionCallbackReturn:
         """Take goals."""
@@ -164,6 +170,7 @@ class PlannerNode(LifecycleNodeMixin, Node):
         self._deactivate()
         planner, self._planner = self._planner, None
         if planner is not None:
+            self._tools.publish(ToolList())
             planner.close()
 
     def start(self) -> None:
