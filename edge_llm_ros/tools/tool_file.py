@@ -21,7 +21,9 @@ from typing import Any, ClassVar, Literal, TypeVar
 
 from edge_llm_ros.flow.errors import ConfigError
 from edge_llm_ros.flow.tool import COMPARE, FINISH, WAIT
+from edge_llm_ros.tools.condition import ConditionText
 from edge_llm_ros.tools.field_paths import flat
+from edge_llm_ros.tools.rate_limit import RateLimit
 from edge_llm_ros.tools.strict_yaml import read_yaml
 from pydantic import (
     BaseModel, ConfigDict, Field, field_validator, model_validator, ValidationError)
@@ -189,7 +191,15 @@ class ResultField(_Strict):
 
 
 class Tool(_Strict):
-    """One tool; exactly one of service, action, publish and read."""
+    """
+    One tool; exactly one of service, action, publish and read.
+
+    :param rate_limit: how often it may be called
+    :param requires: conditions on signals that must hold when it is called
+    :param watched: conditions that must hold while its action or its rate publish lasts, too
+    :param confirm: whether a person must allow its calls
+    :param confirm_timeout: seconds that the person has; no answer means no
+    """
 
     description: str = Field(min_length=1)
     effect: Literal['read', 'act']
@@ -202,6 +212,18 @@ class Tool(_Strict):
     result: list[str] | dict[str, ResultField] = Field(default_factory=list)
     timeout: float = Field(default=10.0, gt=0, le=3600)
     dry_run_result: dict[str, Any] = Field(default_factory=lambda: {'success': True})
+    rate_limit: RateLimit | None = None
+    requires: list[ConditionText] = Field(default_factory=list, max_length=16)
+    watched: list[ConditionText] = Field(default_factory=list, alias='while', max_length=16)
+    confirm: Literal['always', 'first_in_goal', 'never'] = 'never'
+    confirm_timeout: float = Field(default=30.0, gt=0, le=3600)
+
+    @model_validator(mode='after')
+    def _watched_lasts(self) -> Tool:
+        if self.watched and not self.action and not (self.publish and self.publish.rate):
+            raise ValueError('while is for an action or a publish at a rate, which last; '
+                             'use requires')
+        return self
 
     @model_validator(mode='after')
     def _one_verb(self) -> Tool:
@@ -264,10 +286,17 @@ class Builtins(_Strict):
 
 
 class ToolFile(_Strict):
-    """A tool file."""
+    """
+    A tool file.
+
+    :param signals: topics that conditions are about, by the names that the conditions use
+    :param rate_limit: of all tools together
+    """
 
     version: Literal[1]
     builtins: Builtins = Builtins()
+    signals: dict[str, ReadVerb] = Field(default_factory=dict, max_length=64)
+    rate_limit: RateLimit | None = None
     tools: dict[str, Tool] = Field(max_length=256)
 
     @field_validator('tools')
@@ -281,6 +310,14 @@ class ToolFile(_Strict):
             if name in (FINISH, WAIT, COMPARE):
                 raise ValueError(f'{name!r} is built in; choose another name')
         return tools
+
+    @field_validator('signals')
+    @classmethod
+    def _signal_names(cls, signals: dict[str, ReadVerb]) -> dict[str, ReadVerb]:
+        for name in signals:
+            if not _NAME.fullmatch(name):
+                raise ValueError(f'{name!r} is not a name of lowercase letters, digits and "_"')
+        return signals
 
 
 _PLAIN_WORDS = {

@@ -17,7 +17,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 import logging
 from typing import Any, Protocol
 
@@ -25,16 +25,27 @@ from edge_llm_ros.flow.cancellation import Cancellation
 from edge_llm_ros.flow.canonical_json import canonical_json
 from edge_llm_ros.flow.errors import ConfigError
 from edge_llm_ros.flow.tool import COMPARE, Observation, Status, ToolCall, ToolSchema, WAIT
+from edge_llm_ros.tools.call_cancellation import CallCancellation
 from edge_llm_ros.tools.compare import compare
-from edge_llm_ros.tools.gate import pass_gate, Passage, Refused
+from edge_llm_ros.tools.condition import Condition
+from edge_llm_ros.tools.gate import Gate, pass_gate, Passage, Refused
+from edge_llm_ros.tools.rate_limit import RateLimit
 from edge_llm_ros.tools.schema import builtin_schemas, tool_schema
-from edge_llm_ros.tools.tool_file import Builtins, read_file, Tool, ToolFile
+from edge_llm_ros.tools.tool_file import Builtins, read_file, ReadVerb, Tool, ToolFile
 
 logger = logging.getLogger(__name__)
 
 
 class Verb(Protocol):
-    """One tool's way to the robot."""
+    """
+    One tool's way to the robot.
+
+    :param target: the verb, the resolved name and the type of what it calls
+    """
+
+    @property
+    def target(self) -> str:
+        """Return what it calls, for the person who is asked."""
 
     def prepare(self, passage: Passage) -> Any:
         """
@@ -43,9 +54,13 @@ class Verb(Protocol):
         :raises Refused: if a value does not fit its field exactly
         """
 
-    def send(self, message: Any, passage: Passage, cancellation: Cancellation,
+    def send(self, message: Any, passage: Passage, cancellation: CallCancellation,
              on_progress: Callable[[str], None]) -> Observation:
-        """Send the message and wait for what comes of it, until the tool's timeout at most."""
+        """
+        Send the message and wait for what comes of it, until the tool's timeout at most.
+
+        :raises Refused: if an operator stopped the robot before anything was sent
+        """
 
 
 def succeeded(result: Mapping[str, Any]) -> Observation:
@@ -68,11 +83,15 @@ class LoadedTools:
 
     :param tools: by name, in the order of the prompt
     :param files: the file of each
+    :param signals: topics that conditions are about, by name
+    :param rate_limits: of all tools together, one a file at most
     """
 
     tools: Mapping[str, Tool]
     builtins: Builtins
     files: Mapping[str, str]
+    signals: Mapping[str, ReadVerb] = field(default_factory=dict)
+    rate_limits: tuple[RateLimit, ...] = ()
 
 
 def load_tools(paths: list[str]) -> LoadedTools:
@@ -83,6 +102,8 @@ def load_tools(paths: list[str]) -> LoadedTools:
     """
     tools: dict[str, Tool] = {}
     files: dict[str, str] = {}
+    signals: dict[str, ReadVerb] = {}
+    rate_limits: list[RateLimit] = []
     builtins = Builtins()
     for path in paths:
         file = read_file(path, ToolFile)
@@ -92,9 +113,28 @@ def load_tools(paths: list[str]) -> LoadedTools:
                 f'{path}: tools.{twice[0]}: an earlier tool file has a tool of this name.')
         tools.update(file.tools)
         files.update(dict.fromkeys(file.tools, path))
+        for name, signal in file.signals.items():
+            if signals.setdefault(name, signal) != signal:
+                raise ConfigError(
+                    f'{path}: signals.{name}: an earlier tool file has another signal of this '
+                    f'name.')
+        rate_limits += [file.rate_limit] if file.rate_limit is not None else []
         if 'builtins' in file.model_fields_set:
             builtins = file.builtins
-    return LoadedTools(tools, builtins, files)
+    loaded = LoadedTools(tools, builtins, files, signals, tuple(rate_limits))
+    _check_conditions(loaded)
+    return loaded
+
+
+def _check_conditions(loaded: LoadedTools) -> None:
+    for name, tool in loaded.tools.items():
+        for key, texts in (('requires', tool.requires), ('while', tool.watched)):
+            for text in texts:
+                signal = Condition.parse(text).signal
+                if signal not in loaded.signals:
+                    raise ConfigError(
+                        f'{loaded.files[name]}: tools.{name}.{key}: {text!r}: there is no signal '
+                        f'{signal!r}; signals: {", ".join(loaded.signals) or "none"}.')
 
 
 class GatedToolset:
@@ -103,9 +143,12 @@ class GatedToolset:
 
     :param loaded: the tools and which built-in ones are switched on
     :param verbs: by the names of the tools
+    :param gate: of these tools; one that knows no signals and can ask nobody where left out
     """
 
-    def __init__(self, loaded: LoadedTools, verbs: Mapping[str, Verb]) -> None:
+    def __init__(self, loaded: LoadedTools, verbs: Mapping[str, Verb], gate: Gate | None = None
+                 ) -> None:
+        self._gate = gate or Gate(loaded.tools, loaded.rate_limits)
         self._tools = dict(loaded.tools)
         self._builtins = loaded.builtins
         self._verbs = dict(verbs)
@@ -119,6 +162,7 @@ class GatedToolset:
              dry_run: bool, on_progress: Callable[[str], None]) -> Observation:
         """Make a call through the gate and wait for what comes of it."""
         try:
+            self._gate.check_stop()
             if allowed is not None and call.name not in allowed:
                 raise Refused(f'this goal may not call {call.name!r}')
             if call.name == WAIT and self._builtins.wait:
@@ -141,16 +185,24 @@ class GatedToolset:
             raise Refused(f'there is no tool {call.name!r}')
         passage = pass_gate(tool, call.arguments)
         message = verb.prepare(passage)
+        self._gate.admit(call.name)
         if dry_run and tool.effect == 'act':
             return Observation(Status.DRY_RUN, canonical_json(tool.dry_run_result))
+        if not cancellation.canceled:
+            self._gate.confirm(call, tool, verb.target, cancellation)
         if cancellation.canceled:
             return failed('canceled before it was sent', Status.CANCELED)
+        running = CallCancellation(cancellation, lambda: self._gate.why_broken(call.name))
         try:
-            return verb.send(message, passage, cancellation, on_progress)
+            return verb.send(message, passage, running, on_progress)
+        except Refused:
+            raise
         except Exception as error:
             # It may have reached the robot, so it must not look like a refusal.
             logger.exception('tool %s', call.name)
             return failed(f'it is not known what came of it: {type(error).__name__}: {error}')
+        finally:
+            running.close()
 
     def _wait(self, call: ToolCall, cancellation: Cancellation, dry_run: bool) -> Observation:
         seconds = call.arguments.get('seconds')
