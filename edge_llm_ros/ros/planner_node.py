@@ -79,6 +79,7 @@ class PlannerNode(LifecycleNodeMixin, Node):
         self.parameters = PlannerParameters(self)
         self._group = ReentrantCallbackGroup()
         self._latch = StopLatch()
+        self._operator_told = False  # to stop or to release, since this process began
         self._confirm = ConfirmServer(self, self._group)
         self._server = PlanServer(self, self._group, self._latch)
         self._stop = StopServer(self, self._group, self._latch, self._stop_robot, self._remember)
@@ -119,6 +120,7 @@ class PlannerNode(LifecycleNodeMixin, Node):
         return '; '.join([f'{goals} goals ended', *done])
 
     def _remember(self, stopped: bool) -> None:
+        self._operator_told = True
         planner = self._planner
         if planner is not None:
             planner.journal.set_stopped(stopped)
@@ -135,7 +137,7 @@ class PlannerNode(LifecycleNodeMixin, Node):
                               self._confirm.confirmations)
             self._planner = planner
             try:
-                if planner.journal.stopped:
+                if planner.journal.stopped and not self._operator_told:
                     self._latch.engage()
                     self.get_logger().warning(
                         'an operator had stopped the robot; ~/release lets calls pass again')

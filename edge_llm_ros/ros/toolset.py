@@ -30,6 +30,7 @@ from edge_llm_ros.tools.confirmation import Confirmations
 from edge_llm_ros.tools.gate import Gate
 from edge_llm_ros.tools.stop_latch import StopLatch
 from edge_llm_ros.tools.toolset import GatedToolset, LoadedTools
+from rclpy.impl.implementation_singleton import rclpy_implementation
 
 VERBS: Mapping[str, Callable[..., Any]] = {
     'service': ServiceCall, 'action': ActionCall, 'publish': Publish, 'read': Read}
@@ -62,7 +63,11 @@ class RosToolset(GatedToolset):
             for name, tool in loaded.tools.items():
                 kind = next(verb for verb in VERBS if getattr(tool, verb) is not None)
                 where = f'{loaded.files[name]}: tools.{name}'
-                self._made[name] = VERBS[kind](node, group, tool, where, latch, journal)
+                try:
+                    self._made[name] = VERBS[kind](node, group, tool, where, latch, journal)
+                except rclpy_implementation.RCLError as error:
+                    # Such as two tools that give one topic different types.
+                    raise ConfigError(f'{where}: cannot be connected: {error}') from error
                 _check_target(node, self._made[name].target, where)
             self._signals = TopicSignals(node, group, loaded)
             for name, verb in self._made.items():
