@@ -20,15 +20,20 @@ from pathlib import Path
 import random
 import time
 
+from edge_llm_interfaces.msg import ConfirmRequest
+from edge_llm_interfaces.srv import Confirm
 from edge_llm_ros.flow.errors import ConfigError
 from edge_llm_ros.flow.result import Outcome
 from edge_llm_ros.flow.tool import Status
+from edge_llm_ros.ros.confirm_server import ConfirmServer
 from edge_llm_ros.ros.goal_journal import GoalJournal
+from edge_llm_ros.ros.qos import LATCHED
+from edge_llm_ros.ros.toolset import RosToolset
 from edge_llm_ros.tools.stop_latch import StopLatch
 import pytest
 from rclpy.parameter import Parameter
 from toolset_bench import (
-    BATTERY, call, Calling, CREEP, LIGHTS, MOVE, SAY, SCAN, start_peers, ToolsetBench, until)
+    BATTERY, call, Calling, CREEP, LIGHTS, loaded, MOVE, SAY, SCAN, start_peers, ToolsetBench, until)
 
 
 @pytest.fixture(scope='module')
@@ -59,6 +64,14 @@ def tools(module_bench: ToolsetBench) -> Iterator[ToolsetBench]:
     module_bench.set_peers(percentage=0.8, battery_on=True)
     yield module_bench
     module_bench.drop()
+
+
+@pytest.fixture(scope='module')
+def all_tools(module_bench: ToolsetBench) -> Iterator[RosToolset]:
+    """Return one toolset with a tool of every verb."""
+    made = RosToolset(module_bench.node, module_bench.group, loaded(ALL))
+    yield made
+    made.destroy()
 
 
 def _memory() -> int:
@@ -192,7 +205,7 @@ def test_what_is_of_another_type_is_told_at_configure(
         warned = capfd.readouterr().err
         for name, words in (
                 ('other', "'scan' is of type sensor_msgs/msg/Temperature, not std_msgs/msg"),
-                ('spin', "'move' is of type edge_llm_interfaces/action/MoveTo, not test_msgs"),
+                ('spin', "the action 'move' is of type edge_llm_interfaces/action/MoveTo, not test_msgs"),
                 ('publish', "'cmd_vel' is of type geometry_msgs/msg/Twist for its subscribers")):
             assert words in call(toolset, name).error
             assert f'tools.yaml: tools.{name}: {words}' in warned
@@ -263,3 +276,145 @@ def test_stop_reaches_what_goes_on_and_lets_nothing_leave(tools: ToolsetBench) -
         assert 'stopped' in call(toolset, name, **arguments).error
     assert tools.report() == told and told['velocities'][-1] == 0.0
     assert latch.release() and call(toolset, 'lights').status is Status.SUCCEEDED
+
+
+# Nothing on the wire
+
+ALL = {'move': MOVE, 'lights': LIGHTS, 'creep': CREEP, 'say': SAY, 'scan': SCAN}
+
+
+@pytest.mark.parametrize('name', [
+    'forbidden', '/forbidden', 'peers/forbidden', 'Lights', 'lights ', ' lights', '/lights', 'light',
+    'lights\n', 'lіghts', 'MOVE', '/move', 'move/', 'move/_action/send_goal', 'cmd_vel', '/cmd_vel',
+    'creep ', '~/say', '/say', 'Say', 'battery', 'peers/set_parameters', '~/release'])
+def test_what_is_not_in_the_file_is_refused_and_nothing_leaves(
+        tools: ToolsetBench, all_tools: object, name: str) -> None:
+    before = tools.report()
+    for arguments in ({}, {'data': True}, {'place': 'kitchen'}):
+        observation = call(all_tools, name, **arguments)
+        assert observation.status is Status.REFUSED and 'no tool' in observation.error
+    assert tools.report() == before
+
+
+@pytest.mark.parametrize('name, arguments', [
+    ('move', {}), ('move', {'place': 1}), ('move', {'place': 'a\0b'}),
+    ('move', {'place': 'lab', 'pose': {}}), ('lights', {'data': False}), ('say', {'data': 'x'}),
+    ('creep', {'linear.x': 9.0}), ('scan', {'topic': 'forbidden'})])
+def test_what_a_call_may_not_say_never_leaves(tools: ToolsetBench, all_tools: object, name: str,
+                                              arguments: dict) -> None:
+    before = tools.report()
+    assert call(all_tools, name, **arguments).status is Status.REFUSED
+    assert tools.report() == before
+
+
+def test_a_dry_run_reads_and_sends_nothing(tools: ToolsetBench, all_tools: object) -> None:
+    before = tools.report()
+    for name, arguments in (('move', {'place': 'kitchen'}), ('lights', {}), ('creep', {}),
+                            ('say', {})):
+        assert call(all_tools, name, dry_run=True, **arguments).status is Status.DRY_RUN
+    assert call(all_tools, 'scan', dry_run=True).status is Status.SUCCEEDED
+    assert tools.report() == before
+
+
+@pytest.mark.parametrize('target, remap', [
+    ('~/release', ''), ('~/confirm', ''), ('lights', 'lights:=planner/confirm'),
+    ('planner/change_state', '')])
+def test_no_tool_can_call_the_planner_itself(peers_folder: Path, target: str, remap: str) -> None:
+    bench = ToolsetBench(cli_args=['--ros-args', '-r', remap] if remap else None)
+    try:
+        with pytest.raises(ConfigError, match="/planner/.* is the planner's own"):
+            bench.toolset({'lights': {**LIGHTS, 'service': {**LIGHTS['service'], 'name': target}}})
+    finally:
+        bench.stop()
+
+
+def test_a_remap_counts_for_every_verb(peers_folder: Path) -> None:
+    arguments = ['--ros-args']
+    for name in ('move', 'lights', 'cmd_vel', 'scan'):
+        arguments += ['-r', f'other_{name}:={name}']
+    bench = ToolsetBench('remapped', cli_args=arguments)
+    try:
+        tools = {
+            'move': {**MOVE, 'action': {**MOVE['action'], 'name': 'other_move'}},
+            'lights': {**LIGHTS, 'service': {**LIGHTS['service'], 'name': 'other_lights'}},
+            'creep': {**CREEP, 'publish': {
+                **CREEP['publish'], 'topic': 'other_cmd_vel', 'duration': 0.1}},
+            'scan': {**SCAN, 'read': {**SCAN['read'], 'topic': 'other_scan'}}}
+        toolset = bench.toolset(tools)
+        assert [v.target.split()[1] for v in toolset._made.values()] == [
+            '/move', '/lights', '/cmd_vel', '/scan']
+        for name, arguments in (('move', {'place': 'kitchen'}), ('lights', {}), ('creep', {}),
+                                ('scan', {})):
+            assert call(toolset, name, **arguments).status is Status.SUCCEEDED
+    finally:
+        bench.stop()
+
+
+# Conditions and confirmation
+
+def test_conditions_on_a_topic(tools: ToolsetBench) -> None:
+    toolset = tools.toolset({
+        'lights': {**LIGHTS, 'requires': ['battery.percentage > 0.15', 'mode.data == "automatic"']},
+        'move': {**MOVE, 'while': ['battery.percentage > 0.1']},
+        'creep': {**CREEP, 'while': ['battery.percentage > 0.1']},
+        'other': {**LIGHTS, 'requires': ['nothing.percentage > 0.1']}}, {
+            'battery': BATTERY, 'nothing': {**BATTERY, 'topic': 'nothing'},
+            'mode': {'topic': 'mode', 'type': 'std_msgs/msg/String', 'latched': True}})
+    until(lambda: call(toolset, 'lights').status is Status.SUCCEEDED)
+    assert 'nothing is known of nothing (nobody publishes there)' in call(toolset, 'other').error
+    tools.set_peers(percentage=0.12)
+    until(lambda: 'battery.percentage is 0.12' in call(toolset, 'lights').error)
+    for name, arguments in (('move', {'place': 'forever'}), ('creep', {})):
+        for change, words in (({'percentage': 0.05}, 'battery.percentage is 0.05'),
+                              ({'battery_on': False}, 'the last battery is 0.')):
+            tools.set_peers(percentage=0.8, battery_on=True)
+            until(lambda: not toolset._gate.why_broken('move'))
+            running = Calling(toolset, name, **arguments)
+            time.sleep(0.3)
+            tools.set_peers(**change)
+            observation = running.end(3.0)
+            assert observation.status is Status.FAILED and words in observation.error
+            report = tools.report()
+            assert report['running'] == 0 and report['velocities'][-1:] in ([], [0.0])
+    got = tools.report()['got']
+    assert call(toolset, 'move', place='forever').status is Status.REFUSED
+    assert tools.report()['got'] == got
+
+
+@pytest.mark.parametrize('test, words', [
+    ('battery.percent > 1', "no field 'percent'"), ('battery.present > 1', 'cannot be compared'),
+    ('battery.percentage == true', 'cannot be compared'),
+    ('battery.header > 1', 'cannot be compared'), ('battery.location == 1', 'cannot be compared')])
+def test_conditions_that_do_not_fit_the_type(tools: ToolsetBench, test: str, words: str) -> None:
+    with pytest.raises(ConfigError, match=f"tools.lights: '{test}': .*{words}"):
+        tools.toolset({'lights': {**LIGHTS, 'requires': [test]}}, {'battery': BATTERY})
+
+
+def test_a_person_is_asked_through_ros(tools: ToolsetBench) -> None:
+    server = ConfirmServer(tools.node, tools.group)
+    asked: list = []
+    subscription = tools.node.create_subscription(
+        ConfirmRequest, 'planner/confirm_request', asked.append, LATCHED)
+    client = tools.node.create_client(Confirm, 'planner/confirm')
+    toolset = tools.toolset(
+        {'lights': {**LIGHTS, 'confirm': 'always', 'confirm_timeout': 1.0}},
+        confirmations=server.confirmations)
+    try:
+        for allow in (True, False):
+            asked.clear()
+            before = tools.report()['got'].get('lights', 0)
+            running = Calling(toolset, 'lights')
+            until(lambda: [m for m in asked if m.timeout.sec])
+            request = asked[-1]
+            assert request.target == 'service /lights std_srvs/srv/SetBool'
+            assert request.deadline.sec >= int(time.time())
+            wrong = tools.ask(client, Confirm.Request(call_id=request.call_id[:-1], allow=True))
+            assert not wrong.success and tools.report()['got'].get('lights', 0) == before
+            for counts in (True, False):
+                answer = tools.ask(client, Confirm.Request(call_id=request.call_id, allow=allow))
+                assert answer.success is counts and bool(answer.message) is not counts
+            assert running.end(2.0).status is (Status.SUCCEEDED if allow else Status.REFUSED)
+            assert tools.report()['got'].get('lights', 0) == before + allow
+    finally:
+        tools.node.destroy_subscription(subscription)
+        tools.node.destroy_client(client)

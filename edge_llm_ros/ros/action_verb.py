@@ -111,12 +111,17 @@ class ActionCall:
         except BaseException:
             self._ended(goal_id)
             raise
-        if not wait_for(accepting, min(_ACCEPT_SECONDS, deadline - time.monotonic()),
-                        cancellation):
-            return self._not_accepted(goal_id, accepting, cancellation)
-        if not accepting.result().accepted:
+        answered = wait_for(accepting, min(_ACCEPT_SECONDS, deadline - time.monotonic()),
+                            cancellation, lambda: not feedback.came)
+        if answered and not accepting.result().accepted:
             self._ended(goal_id)
             return failed(f'{self._name} rejected the goal')
+        # A goal that gives feedback was accepted; an answer can be lost where the server has not
+        # discovered this client yet.
+        if not answered and (cancellation.canceled or not feedback.came):
+            return self._not_accepted(goal_id, accepting, cancellation)
+        if not answered:
+            self._client.let_go_of_acceptance(accepting)
         result = self._client.result(goal_id)
         result.add_done_callback(lambda _: self._ended(goal_id))
         alive = _Alive(self._client, servers)
@@ -246,8 +251,10 @@ class _Feedback:
         self._on_progress: Callable[[str], None] | None = on_progress
         self._lock = threading.Lock()
         self._next = 0.0
+        self.came = False
 
     def __call__(self, feedback: Any) -> None:
+        self.came = True
         with self._lock:
             now = time.monotonic()
             if self._on_progress is None or now < self._next:

@@ -16,7 +16,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 import threading
 from typing import Any
@@ -141,13 +141,14 @@ class Gate:
                 return why
         return ''
 
-    def confirm(self, call: ToolCall, tool: Tool, target: str, goal: Cancellation) -> None:
+    def confirm(self, call: ToolCall, tool: Tool, target: Callable[[], str], goal: Cancellation
+                ) -> None:
         """
         Have a person allow a call, where its tool needs that.
 
         Returns without an answer when the goal is canceled.
 
-        :param target: what is called
+        :param target: returns what is called
         :param goal: the goal's own cancellation, by which its calls are known
         :raises Refused: if nobody allowed it, or it may no longer be made once somebody did
         """
@@ -157,7 +158,7 @@ class Gate:
         if self._confirmations is None:
             raise Refused('a person must allow this call, and nobody can be asked')
         why = self._confirmations.why_not(
-            call.name, target, canonical_json(dict(call.arguments)), tool.confirm_timeout, goal)
+            call.name, target(), canonical_json(dict(call.arguments)), tool.confirm_timeout, goal)
         if goal.canceled:
             return  # it ends as canceled, whatever the answer
         if why:

@@ -189,7 +189,7 @@ class GatedToolset:
         if dry_run and tool.effect == 'act':
             return Observation(Status.DRY_RUN, canonical_json(tool.dry_run_result))
         if not cancellation.canceled:
-            self._gate.confirm(call, tool, verb.target, cancellation)
+            self._gate.confirm(call, tool, lambda: verb.target, cancellation)
         if cancellation.canceled:
             return failed('canceled before it was sent', Status.CANCELED)
         running = CallCancellation(cancellation, lambda: self._gate.why_broken(call.name))
