@@ -126,7 +126,12 @@ class ActionCall:
         result.add_done_callback(lambda _: self._ended(goal_id))
         alive = _Alive(self._client, servers)
         if wait_for(result, deadline - time.monotonic(), cancellation, alive):
-            return self._observation(result.result())
+            end = result.result()
+            if cancellation.canceled and end.status == GoalStatus.STATUS_CANCELED:
+                # By an operator's stop, which is faster than this wait.
+                return failed(f'{cancellation.why}; the goal was stopped', cancellation.status,
+                              self._view.of(end.result))
+            return self._observation(end)
         return self._cancel(goal_id, result, alive, cancellation)
 
     def _ended(self, goal_id: bytes) -> None:
