@@ -92,7 +92,7 @@ def test_what_a_killed_planner_left_is_stopped_by_the_next(bench: Bench, test_mo
     bench.planner(test_model, only(tool, **MOVES[tool]), active=False, autostart=True)
     bench.until(lambda: not bench.state()['moving'], 10.0)
     assert _stands(bench)
-    bench.until(lambda: 'ready for goals' in bench.processes[-1].log_text(), 20.0)
+    bench.until(lambda: 'ready for goals' in bench.processes[-1].log_text(), 90.0)
     assert 'died and left 1 calls going on' in bench.logs()
     assert _stands(bench)
 
@@ -103,7 +103,7 @@ def test_a_stop_outlives_the_planner_that_took_it(bench: Bench, test_model: str)
     process.process.send_signal(signal.SIGKILL)
     process.process.wait(5.0)
     bench.planner(test_model, only('get_location'), active=False, autostart=True)
-    bench.until(lambda: 'ready for goals' in bench.processes[-1].log_text())
+    bench.until(lambda: 'ready for goals' in bench.processes[-1].log_text(), 90.0)
     assert 'an operator had stopped the robot' in bench.processes[-1].log_text()
 
 

@@ -105,8 +105,8 @@ class ActionCall:
         if len(self._open) > _OPEN_GOALS:
             self._ended(next(iter(self._open)))
         try:
+            servers = self._client.servers()
             with self._latch.passing():
-                servers = self._client.servers()
                 accepting = self._client.send(goal_id, message, feedback)
         except BaseException:
             self._ended(goal_id)

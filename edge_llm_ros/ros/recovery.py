@@ -28,6 +28,7 @@ from unique_identifier_msgs.msg import UUID
 
 _SECONDS = 5.0  # for servers and listeners to be found and to answer
 _TRIES = 3  # configures; after them, a server that never came is given up
+_AGAIN_SECONDS = 1.0  # an answer can be lost where the server has not discovered us yet
 _SLICE = 0.02
 
 
@@ -40,14 +41,20 @@ class _Cancel:
         self._client = node.create_client(
             CancelGoal, f'{started.target}/_action/cancel_goal', callback_group=group)
         self._answer: Any = None
+        self._again = 0.0
 
     def answered(self) -> bool:
         """Send the cancel once the server is there; say whether it has answered."""
-        if self._answer is None and self._client.service_is_ready():
+        if self._answer is not None and self._answer.done():
+            return True
+        if time.monotonic() >= self._again and self._client.service_is_ready():
+            self._again = time.monotonic() + _AGAIN_SECONDS
+            if self._answer is not None:
+                self._client.remove_pending_request(self._answer)
             request = CancelGoal.Request()
             request.goal_info.goal_id = UUID(uuid=list(bytes.fromhex(self.started.goal_id)))
             self._answer = self._client.call_async(request)
-        return self._answer is not None and bool(self._answer.done())
+        return False
 
     def words(self) -> str:
         """Return what came of it."""
