@@ -19,16 +19,10 @@ from pathlib import Path
 
 from ament_index_python.packages import get_package_share_directory
 from launch import LaunchDescription
-from launch.actions import DeclareLaunchArgument, EmitEvent, RegisterEventHandler
-from launch.conditions import IfCondition
-from launch.event_handlers import OnProcessStart
-from launch.events import matches_action
+from launch.actions import DeclareLaunchArgument
 from launch.substitutions import LaunchConfiguration
 from launch_ros.actions import LifecycleNode
-from launch_ros.event_handlers import OnStateTransition
-from launch_ros.events.lifecycle import ChangeState
 from launch_ros.parameter_descriptions import ParameterValue
-from lifecycle_msgs.msg import Transition
 
 CONFIG = Path(get_package_share_directory('edge_llm_ros')) / 'config'
 CACHE = Path(os.environ.get('XDG_CACHE_HOME') or Path.home() / '.cache')
@@ -39,34 +33,26 @@ ARGUMENTS = (
     ('prompt', str(CONFIG / 'prompt.yaml'), 'YAML file of the system prompt and the examples'),
     ('params', str(CONFIG / 'planner.yaml'), 'parameter file of the node'),
     ('namespace', '', 'namespace of the node'),
-    ('autostart', 'true', 'configure and activate at once'),
+    ('autostart', 'true', 'configure and activate at once, and again after a respawn'),
+    ('respawn', 'true', 'start the planner again when it dies, which stops what it left going on'),
 )
 
 
-def _transition(node: LifecycleNode, number: int) -> EmitEvent:
-    return EmitEvent(event=ChangeState(
-        lifecycle_node_matcher=matches_action(node), transition_id=number))
-
-
 def generate_launch_description() -> LaunchDescription:
-    """Return the planner, with handlers that configure and activate it."""
+    """Return the planner."""
     planner = LifecycleNode(
         package='edge_llm_ros', executable='planner', name='planner',
         namespace=LaunchConfiguration('namespace'), output='screen',
+        respawn=LaunchConfiguration('respawn'), respawn_delay=1.0,
         parameters=[
             LaunchConfiguration('params'),
             {'model_path': ParameterValue(LaunchConfiguration('model'), value_type=str),
              # A list in a list: one alone would be joined to a text.
              'tool_files': [[LaunchConfiguration('tools')]],
-             'prompt_file': ParameterValue(LaunchConfiguration('prompt'), value_type=str)}])
-    # By events rather than LifecycleNode(autostart=True), which Humble does not have.
-    autostart = IfCondition(LaunchConfiguration('autostart'))
-    configure = RegisterEventHandler(condition=autostart, event_handler=OnProcessStart(
-        target_action=planner,
-        on_start=[_transition(planner, Transition.TRANSITION_CONFIGURE)]))
-    activate = RegisterEventHandler(condition=autostart, event_handler=OnStateTransition(
-        target_lifecycle_node=planner, start_state='configuring', goal_state='inactive',
-        entities=[_transition(planner, Transition.TRANSITION_ACTIVATE)]))
+             'prompt_file': ParameterValue(LaunchConfiguration('prompt'), value_type=str),
+             # The node does this by itself: by launch's events, a request to a node that was just
+             # started again can reach nobody but its dead predecessor, and be lost.
+             'autostart': ParameterValue(LaunchConfiguration('autostart'), value_type=bool)}])
     arguments = [DeclareLaunchArgument(name, default_value=default, description=text)
                  for name, default, text in ARGUMENTS]
-    return LaunchDescription([*arguments, configure, activate, planner])
+    return LaunchDescription([*arguments, planner])

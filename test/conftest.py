@@ -68,8 +68,9 @@ def engine(test_model: str) -> Iterator[LocalEngine]:
 
 
 @pytest.fixture
-def domain(monkeypatch: pytest.MonkeyPatch) -> int:
-    """Give this test, and the processes that it starts, a ROS domain of their own."""
+def domain(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> int:
+    """Give this test, and the processes that it starts, a ROS domain and home of their own."""
+    monkeypatch.setenv('ROS_HOME', str(tmp_path / 'ros_home'))
     number = next(_domains) % 100 + 1
     monkeypatch.setenv('ROS_DOMAIN_ID', str(number))
     monkeypatch.setenv('ROS_AUTOMATIC_DISCOVERY_RANGE', 'LOCALHOST')

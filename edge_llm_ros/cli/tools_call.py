@@ -30,6 +30,7 @@ from edge_llm_ros.flow.errors import EdgeLlmError
 from edge_llm_ros.flow.result import Outcome
 from edge_llm_ros.flow.tool import Observation, Status, ToolCall, ToolSchema
 from edge_llm_ros.ros.toolset import RosToolset
+from edge_llm_ros.tools.confirmation import ConfirmationRequest, Confirmations
 from edge_llm_ros.tools.load_tools import load_tools
 from rclpy.callback_groups import ReentrantCallbackGroup
 
@@ -49,7 +50,8 @@ def run(args: argparse.Namespace) -> int:
     """Make the call; 0 if it worked, 1 if not or if the gate refused it."""
     loaded = load_tools(args.tools)
     with live_node(args.namespace) as node:
-        toolset = RosToolset(node, ReentrantCallbackGroup(), loaded)
+        toolset = RosToolset(node, ReentrantCallbackGroup(), loaded,
+                             confirmations=_terminal())
         try:
             call = tool_call(args.tool, args.arguments, toolset.schemas())
             observation = _make(toolset, call, args.dry_run)
@@ -59,6 +61,21 @@ def run(args: argparse.Namespace) -> int:
     print(f'{observation.status.name}{": " + observation.error if observation.error else ""}',
           file=sys.stderr)
     return _CODES.get(observation.status, 1)
+
+
+def _terminal() -> Confirmations:
+    """Return what asks the person at the terminal; without one, nobody answers, which means no."""
+    def ask(request: ConfirmationRequest) -> None:
+        print(f'{request.target}\nAllow {request.tool} {request.arguments}? [y/N] ',
+              end='', file=sys.stderr, flush=True)
+
+        def answer() -> None:
+            confirmations.answer(request.call_id, sys.stdin.readline().strip().lower() == 'y')
+
+        threading.Thread(target=answer, daemon=True).start()
+
+    confirmations = Confirmations(ask)
+    return confirmations
 
 
 def _make(toolset: RosToolset, call: ToolCall, dry_run: bool) -> Observation:

@@ -31,10 +31,11 @@ _PARAMETERS = ('describe_parameters', 'get_parameter_types', 'get_parameters', '
                'set_parameters', 'set_parameters_atomically')
 # (kind, qualifier): what the planner itself has, whatever the tools.
 _OWN: dict[tuple[str, str], tuple[str, ...]] = {
-    ('topic', 'publish'): ('/rosout', '/parameter_events', '~/transition_event', '~/tools'),
-    ('topic', 'subscribe'): ('/clock', '/parameter_events'),
+    ('topic', 'publish'): (
+        '/rosout', '/parameter_events', '~/transition_event', '~/tools', '~/confirm_request'),
+    ('topic', 'subscribe'): ('/clock', '/parameter_events', '~/stop'),
     ('service', 'reply'): tuple(f'~/{name}' for name in (
-        *_LIFECYCLE, *_PARAMETERS, 'get_type_description')),
+        *_LIFECYCLE, *_PARAMETERS, 'get_type_description', 'confirm', 'stop', 'release')),
     ('action', 'execute'): ('~/plan',),
 }
 _ASKING: dict[tuple[str, str], tuple[str, ...]] = {

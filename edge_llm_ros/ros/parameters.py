@@ -83,6 +83,8 @@ PARAMETERS: Sequence[PlannerParameter] = (
     P('chat_format', 'auto', 'How messages are framed; auto asks the model file.', choices=NAMES),
     P('tool_files', [''], 'YAML files of the tools, merged in order.'),
     P('prompt_file', '', 'YAML file of the system prompt and the examples.'),
+    P('journal_folder', '', 'Remembers what goes on on the robot, so that it is stopped should '
+      'the planner die; empty: edge_llm_ros in ROS_HOME or ~/.ros.'),
     P('context_tokens', 8192, 'KV cells for all sessions together.', bounds=(256, 1 << 20)),
     P('max_sessions', 8, 'Sessions kept in the KV cache.', bounds=(1, 253)),
     P('batch_tokens', 512, 'Tokens of one llama_decode at most.', bounds=(16, 4096)),

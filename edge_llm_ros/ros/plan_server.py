@@ -33,6 +33,7 @@ from edge_llm_ros.flow.result import Outcome, Result
 from edge_llm_ros.flow.tool import BUILTINS
 from edge_llm_ros.platform.memory import peak_memory_bytes
 from edge_llm_ros.ros.conversions import feedback_message, goal_of, result_message
+from edge_llm_ros.tools.stop_latch import StopLatch
 from rclpy.action import ActionServer, CancelResponse, GoalResponse
 from rclpy.impl.implementation_singleton import rclpy_implementation
 
@@ -65,9 +66,11 @@ class PlanServer:
 
     :param node: the planner node
     :param group: reentrant callback group
+    :param latch: set by an operator's stop; no goals are taken meanwhile
     """
 
-    def __init__(self, node: Any, group: Any) -> None:
+    def __init__(self, node: Any, group: Any, latch: StopLatch) -> None:
+        self._latch = latch
         self._node = node
         self._logger = node.get_logger()
         self._changed = threading.Condition()
@@ -120,6 +123,22 @@ class PlanServer:
             return not self._thread.is_alive()
         return True
 
+    def stop(self) -> int:
+        """
+        End every goal, running or waiting, with STOPPED; the latch is set already.
+
+        :returns: how many there were
+        """
+        with self._changed:
+            waiting = list(self._waiting)
+            self._waiting.clear()
+            goals = [*waiting, *([self._running] if self._running else [])]
+            for accepted in goals:
+                accepted.cancellation.cancel(Outcome.STOPPED)
+        for accepted in waiting:
+            self._end_waiting(accepted)
+        return len(goals)
+
     # Callbacks of rclpy; an exception in one of them would end the executor
 
     def _on_goal(self, request: Any) -> GoalResponse:
@@ -139,6 +158,8 @@ class PlanServer:
         with self._changed:
             if self._agent is None:
                 return 'the planner is not active'
+            if self._latch.engaged:
+                return 'an operator stopped the robot; ~/release lets goals pass again'
             there = len(self._waiting) + self._reserved + (self._running is not None)
             if there > self._node.parameters['queue_length']:
                 return f'{there - 1} goals are waiting already (queue_length)'
@@ -174,6 +195,8 @@ class PlanServer:
                 accepted.cancellation.cancel(Outcome.CANCELED)
             elif self._agent is None:
                 accepted.cancellation.cancel(Outcome.DEACTIVATED)
+            elif self._latch.engaged:
+                accepted.cancellation.cancel(Outcome.STOPPED)
             else:
                 self._waiting.append(accepted)
                 self._changed.notify_all()

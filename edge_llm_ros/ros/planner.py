@@ -30,10 +30,14 @@ from edge_llm_ros.prompt.formats import chat_format
 from edge_llm_ros.prompt.generation_limits import GenerationLimits
 from edge_llm_ros.prompt.local_model import LocalModel
 from edge_llm_ros.prompt.prompt_file import PromptFile
+from edge_llm_ros.ros.goal_journal import GoalJournal, journal_path
 from edge_llm_ros.ros.parameters import PlannerParameters
+from edge_llm_ros.ros.recovery import stop_leftovers
 from edge_llm_ros.ros.toolset import RosToolset
+from edge_llm_ros.tools.confirmation import Confirmations
 from edge_llm_ros.tools.load_tools import load_tools
 from edge_llm_ros.tools.read_file import read_file
+from edge_llm_ros.tools.stop_latch import StopLatch
 
 _ENGINE_FIELDS = (
     'context_tokens', 'max_sessions', 'batch_tokens', 'chunk_seconds', 'threads', 'batch_threads',
@@ -63,11 +67,16 @@ class Planner:
     :param node: that owns clients and publishers
     :param group: reentrant callback group for them
     :param log: takes lines for the person who waits
+    :param latch: set by an operator's stop
+    :param confirmations: ask a person
     :raises EdgeLlmError: if anything cannot be used; what was made until then is freed
     """
 
     def __init__(self, node: Any, group: Any, parameters: PlannerParameters,
-                 log: Callable[[str], None]) -> None:
+                 log: Callable[[str], None], latch: StopLatch, confirmations: Confirmations
+                 ) -> None:
+        self._node = node
+        self._group = group
         self._parameters = parameters
         self._log = log
         self._engine: LocalEngine | None = None
@@ -75,7 +84,15 @@ class Planner:
         files = [_path(p) for p in parameters['tool_files'] if p]
         if not files:
             raise ConfigError('tool_files: is empty. Give at least one tool file.')
-        self.toolset = RosToolset(node, group, load_tools(files))
+        loaded = load_tools(files)
+        self.journal = GoalJournal(journal_path(
+            parameters['journal_folder'], node.get_fully_qualified_name()))
+        try:
+            self.toolset = RosToolset(node, group, loaded, latch=latch, journal=self.journal,
+                                      confirmations=confirmations)
+        except BaseException:
+            self.journal.close()
+            raise
         try:
             self._prompt_path = _path(parameters['prompt_file'])
             if not self._prompt_path:
@@ -90,7 +107,13 @@ class Planner:
             raise
 
     def load(self) -> None:
-        """Load the model and evaluate the prefix; close() from another thread ends it."""
+        """
+        Load the model and evaluate the prefix; close() from another thread ends it.
+
+        Before that, what a planner that died has left going on is stopped.
+        """
+        stop_leftovers(self._node, self._group, self.journal, self.toolset,
+                       lambda: not self._closing)
         get = self._parameters
         start = time.monotonic()
         path = _path(get['model_path'])
@@ -153,3 +176,4 @@ class Planner:
             self._engine.close()
             self._engine = None
         self.toolset.destroy()
+        self.journal.close()

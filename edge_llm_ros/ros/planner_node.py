@@ -26,11 +26,14 @@ from typing import Any
 
 from edge_llm_interfaces.msg import ToolList
 from edge_llm_ros.flow.errors import EdgeLlmError
+from edge_llm_ros.ros.confirm_server import ConfirmServer
 from edge_llm_ros.ros.parameters import PlannerParameters
 from edge_llm_ros.ros.plan_server import PlanServer
 from edge_llm_ros.ros.planner import Planner
 from edge_llm_ros.ros.qos import LATCHED
+from edge_llm_ros.ros.stop_server import StopServer
 from edge_llm_ros.ros.tool_list import tool_list
+from edge_llm_ros.tools.stop_latch import StopLatch
 import rclpy
 from rclpy.callback_groups import MutuallyExclusiveCallbackGroup, ReentrantCallbackGroup
 from rclpy.exceptions import ParameterException
@@ -78,7 +81,11 @@ class PlannerNode(LifecycleNodeMixin, Node):
         self._ending = False
         self.parameters = PlannerParameters(self)
         self._group = ReentrantCallbackGroup()
-        self._server = PlanServer(self, self._group)
+        self._latch = StopLatch()
+        self._operator_told = False  # to stop or to release, since this process began
+        self._confirm = ConfirmServer(self, self._group)
+        self._server = PlanServer(self, self._group, self._latch)
+        self._stop = StopServer(self, self._group, self._latch, self._stop_robot, self._remember)
         self._tools = self.create_publisher(
             ToolList, '~/tools', LATCHED, callback_group=self._group)
         logger = logging.getLogger('edge_llm_ros')
@@ -110,6 +117,19 @@ class PlannerNode(LifecycleNodeMixin, Node):
             return TransitionCallbackReturn.FAILURE
         return TransitionCallbackReturn.SUCCESS
 
+    def _stop_robot(self) -> str:
+        """End all goals and stop what goes on; nothing leaves any more."""
+        goals = self._server.stop()
+        planner = self._planner
+        done = planner.toolset.stop() if planner is not None else []
+        return '; '.join([f'{goals} goals ended', *done])
+
+    def _remember(self, stopped: bool) -> None:
+        self._operator_told = True
+        planner = self._planner
+        if planner is not None:
+            planner.journal.set_stopped(stopped)
+
     def on_configure(self, state: LifecycleState) -> TransitionCallbackReturn:
         """Check files and interfaces, load the model, evaluate the prefix."""
         return self._transition('configure', self._configure)
@@ -118,9 +138,15 @@ class PlannerNode(LifecycleNodeMixin, Node):
         with self._configuring:
             if self._ending:
                 raise EdgeLlmError('the planner is shutting down.')
-            planner = Planner(self, self._group, self.parameters, self.log)
+            planner = Planner(self, self._group, self.parameters, self.log, self._latch,
+                              self._confirm.confirmations)
             self._planner = planner
             try:
+                if planner.journal.stopped and not self._operator_told:
+                    self._latch.engage()
+                    self.get_logger().warning(
+                        'an operator had stopped the robot; ~/release lets calls pass again')
+                planner.journal.set_stopped(self._latch.engaged)
                 planner.load()
             except BaseException:
                 self._planner = None
@@ -136,6 +162,8 @@ class PlannerNode(LifecycleNodeMixin, Node):
     def _activate(self) -> None:
         assert self._planner is not None
         planner = self._planner
+        for publisher in planner.toolset.stopping_publishers():
+            publisher.stop()
         self._server.open(planner.agent(), tuple(t.name for t in planner.toolset.schemas()),
                           planner.max_goal_bytes)
         self.get_logger().info('ready for goals')
@@ -147,6 +175,8 @@ class PlannerNode(LifecycleNodeMixin, Node):
 
     def _deactivate(self) -> None:
         if not self._server.close():
+            if self._planner is not None:
+                self._planner.toolset.stop()
             raise EdgeLlmError('a goal has not ended: its tool does not return.')
 
     def on_cleanup(self, state: LifecycleState) -> TransitionCallbackReturn:

@@ -21,6 +21,13 @@ from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
 COMMAND = QoSProfile(depth=10, reliability=ReliabilityPolicy.RELIABLE)
 LATCHED = QoSProfile(
     depth=1, reliability=ReliabilityPolicy.RELIABLE, durability=DurabilityPolicy.TRANSIENT_LOCAL)
+LATCHED_BEST_EFFORT = QoSProfile(
+    depth=1, reliability=ReliabilityPolicy.BEST_EFFORT,
+    durability=DurabilityPolicy.TRANSIENT_LOCAL)
+FEEDBACK = QoSProfile(depth=10, reliability=ReliabilityPolicy.RELIABLE)
+# A stop is taken from every publisher, and a reliable one's is not lost.
+STOP = (QoSProfile(depth=1, reliability=ReliabilityPolicy.RELIABLE),
+        QoSProfile(depth=1, reliability=ReliabilityPolicy.BEST_EFFORT))
 # Matches every publisher that keeps nothing for late subscribers, reliable or not.
 LATEST = QoSProfile(depth=1, reliability=ReliabilityPolicy.BEST_EFFORT)
 # Every event of a goal reaches a recorder that is a little slow.

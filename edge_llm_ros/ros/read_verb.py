@@ -17,17 +17,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-import threading
 import time
 from typing import Any
 
-from edge_llm_ros.flow.cancellation import Cancellation
-from edge_llm_ros.flow.tool import Observation, Status
+from edge_llm_ros.flow.tool import Observation
+from edge_llm_ros.ros.goal_journal import GoalJournal
+from edge_llm_ros.ros.latest import Latest
 from edge_llm_ros.ros.messages import interface
-from edge_llm_ros.ros.qos import LATCHED, LATEST
 from edge_llm_ros.ros.result_view import ResultView
 from edge_llm_ros.ros.verbs import WAIT_SLICE
+from edge_llm_ros.tools.call_cancellation import CallCancellation
 from edge_llm_ros.tools.gate import Passage
+from edge_llm_ros.tools.stop_latch import StopLatch
 from edge_llm_ros.tools.tool_file import Tool
 from edge_llm_ros.tools.toolset import failed, succeeded
 
@@ -39,53 +40,61 @@ class Read:
     :param node: that owns the subscription
     :param group: callback group of the subscription
     :param where: tool, for messages
+    :param latch: not used: nothing leaves
+    :param journal: not used: nothing is started
     :raises ConfigError: if the tool does not fit the message type
     """
 
-    def __init__(self, node: Any, group: Any, tool: Tool, where: str) -> None:
+    def __init__(self, node: Any, group: Any, tool: Tool, where: str, latch: StopLatch,
+                 journal: GoalJournal) -> None:
         verb = tool.read
         assert verb is not None
         kind = interface(verb.type, f'{where}.read.type')
         self._verb = verb
         self._timeout = tool.timeout
         self._view = ResultView(tool, kind, where)
-        self._lock = threading.Lock()
-        self._latest: tuple[float, Any] | None = None
-        self._node = node
-        self._subscription = node.create_subscription(
-            kind, verb.topic, self._on_message, LATCHED if verb.latched else LATEST,
-            callback_group=group)
+        self._topic = Latest(node, group, kind, verb.type, verb.topic, verb.latched)
 
-    def _on_message(self, message: Any) -> None:
-        with self._lock:
-            self._latest = (time.monotonic(), message)
+    @property
+    def target(self) -> str:
+        """Return what it reads."""
+        return f'read {self._topic.name} {self._verb.type}'
 
     def prepare(self, passage: Passage) -> Any:
         """Return nothing: a read sends no message."""
 
-    def send(self, message: Any, passage: Passage, cancellation: Cancellation,
+    def send(self, message: Any, passage: Passage, cancellation: CallCancellation,
              on_progress: Callable[[str], None]) -> Observation:
         """Return the latest message, waiting for one where it is too old."""
         deadline = time.monotonic() + self._timeout
         while True:
-            with self._lock:
-                latest = self._latest
-            fresh = self._verb.latched or (
-                latest is not None and time.monotonic() - latest[0] <= self._verb.max_age)
-            if latest is not None and fresh:
+            latest = self._topic.get()
+            if latest is not None and (
+                    self._verb.latched or time.monotonic() - latest[0] <= self._verb.max_age):
                 return succeeded(self._view.of(latest[1]))
             if time.monotonic() >= deadline:
                 return failed(self._why(latest))
+            self._topic.adapt()
             if cancellation.wait(WAIT_SLICE / 2):
-                return failed('canceled while waiting for a message', Status.CANCELED)
+                return failed(f'{cancellation.why} while waiting for a message',
+                              cancellation.status)
 
     def _why(self, latest: tuple[float, Any] | None) -> str:
         topic = self._verb.topic
         if latest is None:
-            return f'no message on {topic!r} within {self._timeout:g} s'
+            return (f'no message on {topic!r} within {self._timeout:g} s: '
+                    f'{self._topic.why_silent()}')
         return (f'the last message on {topic!r} is {time.monotonic() - latest[0]:.0f} s old, '
                 f'more than {self._verb.max_age:g} s')
 
+    def mismatch(self) -> str:
+        """Return in words what on the graph does not fit; empty if all does."""
+        return self._topic.mismatch()
+
+    def stop(self) -> str:
+        """Do nothing: a read moves nothing."""
+        return ''
+
     def destroy(self) -> None:
         """Give the subscription back."""
-        self._node.destroy_subscription(self._subscription)
+        self._topic.destroy()

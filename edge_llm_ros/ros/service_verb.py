@@ -20,13 +20,15 @@ from collections.abc import Callable
 import time
 from typing import Any
 
-from edge_llm_ros.flow.cancellation import Cancellation
-from edge_llm_ros.flow.tool import Observation, Status
+from edge_llm_ros.flow.tool import Observation
+from edge_llm_ros.ros.goal_journal import GoalJournal
 from edge_llm_ros.ros.messages import interface
 from edge_llm_ros.ros.request_maker import RequestMaker
 from edge_llm_ros.ros.result_view import ResultView
 from edge_llm_ros.ros.verbs import wait_for, why_not_ready
+from edge_llm_ros.tools.call_cancellation import CallCancellation
 from edge_llm_ros.tools.gate import Passage
+from edge_llm_ros.tools.stop_latch import StopLatch
 from edge_llm_ros.tools.tool_file import Tool
 from edge_llm_ros.tools.toolset import failed, succeeded
 
@@ -38,10 +40,13 @@ class ServiceCall:
     :param node: that owns the client
     :param group: callback group of the client
     :param where: tool, for messages
+    :param latch: lets the request leave
+    :param journal: not used: a service has nothing to stop
     :raises ConfigError: if the tool does not fit the service type
     """
 
-    def __init__(self, node: Any, group: Any, tool: Tool, where: str) -> None:
+    def __init__(self, node: Any, group: Any, tool: Tool, where: str, latch: StopLatch,
+                 journal: GoalJournal) -> None:
         verb = tool.service
         assert verb is not None
         kind = interface(verb.type, f'{where}.service.type')
@@ -49,14 +54,20 @@ class ServiceCall:
         self._timeout = tool.timeout
         self._request = RequestMaker(tool, kind.Request, where, node.get_clock())
         self._view = ResultView(tool, kind.Response, where)
+        self._latch = latch
         self._node = node
         self._client = node.create_client(kind, verb.name, callback_group=group)
+
+    @property
+    def target(self) -> str:
+        """Return what it calls."""
+        return f'service {self._node.resolve_service_name(self._name)} {self._type}'
 
     def prepare(self, passage: Passage) -> Any:
         """Return the request."""
         return self._request(passage)
 
-    def send(self, message: Any, passage: Passage, cancellation: Cancellation,
+    def send(self, message: Any, passage: Passage, cancellation: CallCancellation,
              on_progress: Callable[[str], None]) -> Observation:
         """Call the service."""
         deadline = time.monotonic() + self._timeout
@@ -64,12 +75,14 @@ class ServiceCall:
                                   self._missing)
         if not_ready is not None:
             return not_ready
-        self._request.stamp(message)
-        future = self._client.call_async(message)
+        with self._latch.passing():
+            self._request.stamp(message)
+            future = self._client.call_async(message)
         if not wait_for(future, deadline - time.monotonic(), cancellation):
             self._client.remove_pending_request(future)
             if cancellation.canceled:
-                return failed('canceled while waiting for the response', Status.CANCELED)
+                return failed(f'{cancellation.why} while waiting for the response',
+                              cancellation.status)
             return failed(f'no response from {self._name!r} within {self._timeout:g} s')
         response = future.result()
         result = self._view.of(response)
@@ -81,13 +94,21 @@ class ServiceCall:
 
     def _missing(self) -> str:
         """Say that there is no such service, or that it is of another type."""
+        return self.mismatch() or f'there is no service {self._name!r}'
+
+    def mismatch(self) -> str:
+        """Return in words what on the graph does not fit; empty if all does."""
         name = self._node.resolve_service_name(self._name)
         # The graph lists the type of our own client too.
         there = dict(self._node.get_service_names_and_types()).get(name, [])
         others = [kind for kind in there if kind != self._type]
-        if others:
+        if others and not self._client.service_is_ready():
             return f'the service {self._name!r} is of type {", ".join(others)}, not {self._type}'
-        return f'there is no service {self._name!r}'
+        return ''
+
+    def stop(self) -> str:
+        """Do nothing: a request that was sent cannot be taken back."""
+        return ''
 
     def destroy(self) -> None:
         """Give the client back."""

@@ -19,20 +19,27 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from edge_llm_ros.flow.errors import ConfigError
 from edge_llm_ros.flow.tool import ASK_PERSON, LOOK_AROUND
 from edge_llm_ros.ros.action_verb import ActionCall
 from edge_llm_ros.ros.argument_types import request_class, resolved_tools
 from edge_llm_ros.ros.ask_person import AskPerson
+from edge_llm_ros.ros.goal_journal import GoalJournal
 from edge_llm_ros.ros.publish_verb import Publish
 from edge_llm_ros.ros.read_verb import Read
 from edge_llm_ros.ros.request_maker import RequestMaker
 from edge_llm_ros.ros.service_verb import ServiceCall
+from edge_llm_ros.ros.signals import TopicSignals
 from edge_llm_ros.ros.sources import source_reader
+from edge_llm_ros.tools.confirmation import Confirmations
+from edge_llm_ros.tools.gate import Gate
 from edge_llm_ros.tools.goal_facts import FactsReader, SourceReader
 from edge_llm_ros.tools.load_tools import LoadedTools
 from edge_llm_ros.tools.look_around import LookAroundTool
 from edge_llm_ros.tools.readings import Reading, Source
+from edge_llm_ros.tools.stop_latch import StopLatch
 from edge_llm_ros.tools.toolset import GatedToolset, OwnTool
+from rclpy.impl.implementation_singleton import rclpy_implementation
 
 VERBS: Mapping[str, Callable[..., Any]] = {
     'service': ServiceCall, 'action': ActionCall, 'publish': Publish, 'read': Read}
@@ -42,18 +49,30 @@ class RosToolset(GatedToolset):
     """
     The gated tools with a client, publisher or subscription each, made once.
 
+    What does not fit what is on the graph already is logged as a warning.
+
     :param node: that owns them
     :param group: their callback group; reentrant, so that no call waits for another
-    :raises ConfigError: if a tool does not fit its interface; what was made is given back
+    :param latch: set by an operator's stop; one of its own where left out
+    :param journal: remembers what goes on; in memory only where left out
+    :param confirmations: ask a person; where left out, calls that need one are refused
+    :raises ConfigError: if a tool does not fit its interface, or would call this node itself; what
+        was made is given back
     """
 
-    def __init__(self, node: Any, group: Any, loaded: LoadedTools) -> None:
+    def __init__(self, node: Any, group: Any, loaded: LoadedTools, *,
+                 latch: StopLatch | None = None, journal: GoalJournal | None = None,
+                 confirmations: Confirmations | None = None) -> None:
         loaded = resolved_tools(loaded)
         loaded.check_bounds()
         self.loaded = loaded
         self._clock = node.get_clock()
         self._made: dict[str, Any] = {}
         self._sources: list[Any] = []
+        self._signals: TopicSignals | None = None
+        self._logger = node.get_logger()
+        latch = latch or StopLatch()
+        journal = journal or GoalJournal()
         try:
             context = self._readers(node, group, loaded.context_from, loaded.files)
             values = {(name, key): self._source(
@@ -65,11 +84,23 @@ class RosToolset(GatedToolset):
             for name, tool in loaded.tools.items():
                 kind = next(verb for verb in VERBS if getattr(tool, verb) is not None)
                 where = f'{loaded.files[name]}: tools.{name}'
-                self._made[name] = VERBS[kind](node, group, tool, where)
+                try:
+                    self._made[name] = VERBS[kind](node, group, tool, where, latch, journal)
+                except rclpy_implementation.RCLError as error:
+                    # Such as two tools that give one topic different types.
+                    raise ConfigError(f'{where}: cannot be connected: {error}') from error
+                _check_target(node, self._made[name].target, where)
+            self._signals = TopicSignals(node, group, loaded)
+            for name, verb in self._made.items():
+                if text := verb.mismatch():
+                    self._logger.warning(f'{loaded.files[name]}: tools.{name}: {text}')
+            for text in self._signals.mismatches():
+                self._logger.warning(text)
+            gate = Gate(loaded.tools, loaded.rate_limits, latch, self._signals, confirmations)
         except BaseException:
             self.destroy()
             raise
-        super().__init__(loaded, dict(self._made), own, FactsReader(loaded, context, values))
+        super().__init__(loaded, dict(self._made), gate, own, FactsReader(loaded, context, values))
 
     def _source(self, node: Any, group: Any, source: Source, where: str) -> SourceReader:
         self._sources.append(source_reader(node, group, source, where))
@@ -101,9 +132,45 @@ class RosToolset(GatedToolset):
         return {} if asked is None else RequestMaker(
             tool, asked, where, self._clock).unexposed()
 
+    def stop(self) -> list[str]:
+        """
+        Cancel every goal that goes on and publish every stop message.
+
+        :returns: what was done, in words
+        """
+        done = []
+        for name, verb in self._made.items():
+            try:
+                done.append(verb.stop())
+            except Exception as error:
+                # The others must be stopped all the same.
+                self._logger.error(f'tools.{name}: cannot be stopped: {error}')
+        return [text for text in done if text]
+
+    def stopping_publishers(self) -> list[Publish]:
+        """Return the tools that have a stop message."""
+        return [v for v in self._made.values() if isinstance(v, Publish) and v.stops]
+
     def destroy(self) -> None:
         """Give everything back; no call may be running."""
+        if self._signals is not None:
+            self._signals.destroy()
+            self._signals = None
         for made in (*self._made.values(), *self._sources):
             made.destroy()
         self._made.clear()
         self._sources.clear()
+
+
+def _check_target(node: Any, target: str, where: str) -> None:
+    """
+    Refuse a tool that would call the planner itself, such as to confirm its own calls.
+
+    :param target: verb, resolved name and type
+    """
+    name = target.split()[1]
+    own = node.get_fully_qualified_name()
+    if name == own or name.startswith(f'{own}/'):
+        raise ConfigError(
+            f'{where}: {name} is the planner\'s own; no tool may call the planner itself, which '
+            f'could then confirm its own calls or release a stop.')

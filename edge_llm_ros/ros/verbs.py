@@ -22,13 +22,14 @@ import time
 from typing import Any
 
 from edge_llm_ros.flow.cancellation import Cancellation
-from edge_llm_ros.flow.tool import Observation, Status
+from edge_llm_ros.flow.tool import Observation
+from edge_llm_ros.tools.call_cancellation import CallCancellation
 from edge_llm_ros.tools.toolset import failed
 
 WAIT_SLICE = 0.1  # seconds between two looks at the cancellation
 
 
-def why_not_ready(ready: Callable[[], bool], deadline: float, cancellation: Cancellation,
+def why_not_ready(ready: Callable[[], bool], deadline: float, cancellation: CallCancellation,
                   missing: Callable[[], str]) -> Observation | None:
     """
     Wait until a peer is there.
@@ -36,22 +37,23 @@ def why_not_ready(ready: Callable[[], bool], deadline: float, cancellation: Canc
     :param missing: says what the model is told if it does not come in time
     :returns: None once it is there, else what to tell
     """
-    while not ready():
+    while not cancellation.canceled:
+        if ready():
+            return None
         if time.monotonic() >= deadline:
             return failed(missing())
-        if cancellation.wait(WAIT_SLICE):
-            return failed('canceled before it was sent', Status.CANCELED)
-    return None
+        cancellation.wait(WAIT_SLICE)
+    return failed(f'{cancellation.why}; nothing was sent', cancellation.status)
 
 
 def wait_for(future: Any, seconds: float, cancellation: Cancellation | None,
-             look: Callable[[], None] | None = None) -> bool:
+             alive: Callable[[], bool] | None = None) -> bool:
     """
     Wait for an rclpy future from a thread that does not spin.
 
     :param seconds: at most, on the steady clock
     :param cancellation: ends the wait early; None to wait through a cancel
-    :param look: called at every slice of the wait
+    :param alive: looked at in every slice of the wait, which ends when it is false
     :returns: whether the future is done
     """
     done = threading.Event()
@@ -61,7 +63,7 @@ def wait_for(future: Any, seconds: float, cancellation: Cancellation | None,
         left = deadline - time.monotonic()
         if left <= 0 or (cancellation is not None and cancellation.canceled):
             return bool(future.done())
-        if look is not None:
-            look()
+        if alive is not None and not alive():
+            return bool(future.done())
         done.wait(min(left, WAIT_SLICE))
     return True

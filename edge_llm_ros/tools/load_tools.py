@@ -23,11 +23,13 @@ from typing import Any
 from edge_llm_ros.flow.errors import ConfigError
 from edge_llm_ros.flow.tool import ToolSchema
 from edge_llm_ros.tools.builtins import builtin_schemas, Builtins
+from edge_llm_ros.tools.condition import Condition
+from edge_llm_ros.tools.rate_limit import RateLimit
 from edge_llm_ros.tools.read_file import read_file
 from edge_llm_ros.tools.readings import Reading
 from edge_llm_ros.tools.schema import tool_schema
 from edge_llm_ros.tools.schema_bounds import check_bounds
-from edge_llm_ros.tools.tool_file import Tool, ToolFile
+from edge_llm_ros.tools.tool_file import ReadVerb, Tool, ToolFile
 
 _MOST = 256  # tools of all files together
 
@@ -39,12 +41,16 @@ class LoadedTools:
 
     :param tools: by name, in the order of the prompt
     :param files: the file of each tool; of readings as context_from.NAME, and of builtins
+    :param signals: topics that conditions are about, by name
+    :param rate_limits: of all tools together, one a file at most
     :param context_from: readings that the model is told at the start of each goal
     """
 
     tools: Mapping[str, Tool]
     builtins: Builtins
     files: Mapping[str, str]
+    signals: Mapping[str, ReadVerb] = field(default_factory=dict)
+    rate_limits: tuple[RateLimit, ...] = ()
     context_from: Mapping[str, Reading] = field(default_factory=dict)
 
     def schemas(self) -> tuple[ToolSchema, ...]:
@@ -72,12 +78,16 @@ def load_tools(paths: Sequence[str]) -> LoadedTools:
     """
     tools: dict[str, Tool] = {}
     context: dict[str, Reading] = {}
+    signals: dict[str, ReadVerb] = {}
+    rate_limits: list[RateLimit] = []
     files: dict[str, str] = {}
     builtins = Builtins()
     for path in paths:
         file = read_file(path, ToolFile)
         _merge(path, 'tools.', tools, file.tools, files)
         _merge(path, 'context_from.', context, file.context_from, files)
+        _merge_signals(path, signals, file.signals)
+        rate_limits += [file.rate_limit] if file.rate_limit is not None else []
         if len(tools) > _MOST:
             raise ConfigError(f'{path}: tools: the files have {len(tools)} tools together; '
                               f'{_MOST} are allowed.')
@@ -85,7 +95,28 @@ def load_tools(paths: Sequence[str]) -> LoadedTools:
             builtins = file.builtins
             files['builtins'] = path
     files = {key.removeprefix('tools.'): path for key, path in files.items()}
-    return LoadedTools(tools, builtins, files, context)
+    loaded = LoadedTools(tools, builtins, files, signals, tuple(rate_limits), context)
+    _check_conditions(loaded)
+    return loaded
+
+
+def _merge_signals(path: str, known: dict[str, ReadVerb], new: Mapping[str, ReadVerb]) -> None:
+    """Add a file's signals; ConfigError if an earlier one has another of the same name."""
+    for name, signal in new.items():
+        if known.setdefault(name, signal) != signal:
+            raise ConfigError(f'{path}: signals.{name}: an earlier tool file has another signal '
+                              'of this name.')
+
+
+def _check_conditions(loaded: LoadedTools) -> None:
+    for name, tool in loaded.tools.items():
+        for key, texts in (('requires', tool.requires), ('while', tool.watched)):
+            for text in texts:
+                signal = Condition.parse(text).signal
+                if signal not in loaded.signals:
+                    raise ConfigError(
+                        f'{loaded.files[name]}: tools.{name}.{key}: {text!r}: there is no signal '
+                        f'{signal!r}; signals: {", ".join(loaded.signals) or "none"}.')
 
 
 def _merge(path: str, key: str, known: dict[str, Any], new: Mapping[str, Any],

@@ -21,8 +21,10 @@ from typing import Any, ClassVar, Literal
 
 from edge_llm_ros.tools.argument import Argument
 from edge_llm_ros.tools.builtins import Builtins
+from edge_llm_ros.tools.condition import ConditionText
 from edge_llm_ros.tools.field_paths import flat
 from edge_llm_ros.tools.names import Name, ToolName
+from edge_llm_ros.tools.rate_limit import RateLimit
 from edge_llm_ros.tools.readings import Readings
 from edge_llm_ros.tools.result_field import ResultField
 from edge_llm_ros.tools.strict_model import StrictModel
@@ -112,7 +114,15 @@ class ReadVerb(_Interface):
 
 
 class Tool(StrictModel):
-    """One tool; exactly one of service, action, publish and read."""
+    """
+    One tool; exactly one of service, action, publish and read.
+
+    :param rate_limit: how often it may be called
+    :param requires: conditions on signals that must hold when it is called
+    :param watched: conditions that must hold while its action or its rate publish lasts, too
+    :param confirm: whether a person must allow its calls
+    :param confirm_timeout: seconds that the person has; no answer means no
+    """
 
     description: str = Field(min_length=1)
     effect: Literal['read', 'act']
@@ -125,6 +135,18 @@ class Tool(StrictModel):
     result: list[str] | dict[str, ResultField] = Field(default_factory=list)
     timeout: float = Field(default=10.0, gt=0, le=3600)
     dry_run_result: dict[str, Any] = Field(default_factory=lambda: {'success': True})
+    rate_limit: RateLimit | None = None
+    requires: list[ConditionText] = Field(default_factory=list, max_length=16)
+    watched: list[ConditionText] = Field(default_factory=list, alias='while', max_length=16)
+    confirm: Literal['always', 'first_in_goal', 'never'] = 'never'
+    confirm_timeout: float = Field(default=30.0, gt=0, le=3600)
+
+    @model_validator(mode='after')
+    def _watched_lasts(self) -> Tool:
+        if self.watched and not self.action and not (self.publish and self.publish.rate):
+            raise ValueError('while is for an action or a publish at a rate, which last; '
+                             'use requires')
+        return self
 
     @model_validator(mode='after')
     def _one_verb(self) -> Tool:
@@ -177,10 +199,14 @@ class ToolFile(StrictModel):
     :param version: of the format
     :param builtins: the planner's own tools; of several files, the last that says it counts
     :param context_from: readings that the model is told at the start of each goal
+    :param signals: topics that conditions are about, by the names that the conditions use
+    :param rate_limit: of all tools together
     :param tools: by name, in the order of the prompt
     """
 
     version: Literal[1]
     builtins: Builtins = Builtins()
     context_from: Readings = Field(default_factory=dict, max_length=16)
+    signals: dict[Name, ReadVerb] = Field(default_factory=dict, max_length=64)
+    rate_limit: RateLimit | None = None
     tools: dict[ToolName, Tool] = Field(max_length=256)

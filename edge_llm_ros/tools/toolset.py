@@ -24,8 +24,9 @@ from edge_llm_ros.flow.cancellation import Cancellation
 from edge_llm_ros.flow.canonical_json import canonical_json
 from edge_llm_ros.flow.tool import (
     COMPARE, GoalFacts, NO_FACTS, Observation, Status, ToolCall, ToolSchema, WAIT)
+from edge_llm_ros.tools.call_cancellation import CallCancellation
 from edge_llm_ros.tools.compare import compare
-from edge_llm_ros.tools.gate import pass_gate, Passage, Refused
+from edge_llm_ros.tools.gate import Gate, pass_gate, Passage, Refused
 from edge_llm_ros.tools.goal_facts import check_choices, FactsReader
 from edge_llm_ros.tools.load_tools import LoadedTools
 
@@ -33,7 +34,15 @@ logger = logging.getLogger(__name__)
 
 
 class Verb(Protocol):
-    """One tool's way to the robot."""
+    """
+    One tool's way to the robot.
+
+    :param target: the verb, the resolved name and the type of what it calls
+    """
+
+    @property
+    def target(self) -> str:
+        """Return what it calls, for the person who is asked."""
 
     def prepare(self, passage: Passage) -> Any:
         """
@@ -42,9 +51,13 @@ class Verb(Protocol):
         :raises Refused: if a value does not fit its field exactly
         """
 
-    def send(self, message: Any, passage: Passage, cancellation: Cancellation,
+    def send(self, message: Any, passage: Passage, cancellation: CallCancellation,
              on_progress: Callable[[str], None]) -> Observation:
-        """Send the message and wait for what comes of it, until the tool's timeout at most."""
+        """
+        Send the message and wait for what comes of it, until the tool's timeout at most.
+
+        :raises Refused: if an operator stopped the robot before anything was sent
+        """
 
 
 def succeeded(result: Mapping[str, Any]) -> Observation:
@@ -78,13 +91,15 @@ class GatedToolset:
 
     :param loaded: the tools and which built-in ones are switched on
     :param verbs: by the names of the tools
+    :param gate: of these tools; one that knows no signals and can ask nobody where left out
     :param own: built-in tools that need ROS, by name
     :param reader: reads what a goal is told at its start
     """
 
-    def __init__(self, loaded: LoadedTools, verbs: Mapping[str, Verb],
+    def __init__(self, loaded: LoadedTools, verbs: Mapping[str, Verb], gate: Gate | None = None,
                  own: Mapping[str, OwnTool] | None = None, reader: FactsReader | None = None
                  ) -> None:
+        self._gate = gate or Gate(loaded.tools, loaded.rate_limits)
         self._loaded = loaded
         self._tools = dict(loaded.tools)
         self._builtins = loaded.builtins
@@ -105,6 +120,7 @@ class GatedToolset:
              facts: GoalFacts = NO_FACTS) -> Observation:
         """Make a call through the gate and wait for what comes of it."""
         try:
+            self._gate.check_stop()
             if allowed is not None and call.name not in allowed:
                 raise Refused(f'this goal may not call {call.name!r}')
             if call.name in self._own:
@@ -131,16 +147,24 @@ class GatedToolset:
             raise Refused(f'there is no tool {call.name!r}')
         passage = pass_gate(tool, call.arguments)
         message = verb.prepare(passage)
+        self._gate.admit(call.name)
         if dry_run and tool.effect == 'act':
             return Observation(Status.DRY_RUN, canonical_json(tool.dry_run_result))
+        if not cancellation.canceled:
+            self._gate.confirm(call, tool, lambda: verb.target, cancellation)
         if cancellation.canceled:
             return failed('canceled before it was sent', Status.CANCELED)
+        running = CallCancellation(cancellation, lambda: self._gate.why_broken(call.name))
         try:
-            return verb.send(message, passage, cancellation, on_progress)
+            return verb.send(message, passage, running, on_progress)
+        except Refused:
+            raise
         except Exception as error:
             # It may have reached the robot, so it must not look like a refusal.
             logger.exception('tool %s', call.name)
             return failed(f'it is not known what came of it: {type(error).__name__}: {error}')
+        finally:
+            running.close()
 
     def _wait(self, call: ToolCall, cancellation: Cancellation, dry_run: bool) -> Observation:
         seconds = call.arguments.get('seconds')

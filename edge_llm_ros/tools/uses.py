@@ -53,6 +53,8 @@ def uses(loaded: LoadedTools) -> Iterator[Use]:
         for key, argument in tool.arguments.items():
             if argument.values_from is not None:
                 yield _source_use(argument.values_from, f'tools.{name}.arguments.{key}')
+    for name, signal in loaded.signals.items():
+        yield Use('subscribe', signal.topic, signal.type, signal.latched, f'signals.{name}')
     for name, reading in loaded.context_from.items():
         yield _source_use(reading, f'context_from.{name}')
     look_around = loaded.builtins.look_around
