@@ -56,6 +56,19 @@ def only(name: str, **arguments: Mapping[str, Any]) -> dict[str, Any]:
     return {name: tool}
 
 
+def children(pid: int) -> list[int]:
+    """Return the processes that a process has started and that still run."""
+    found = []
+    for folder in Path('/proc').glob('[0-9]*'):
+        try:
+            state, parent = (folder / 'stat').read_text().rpartition(')')[2].split()[:2]
+        except OSError:
+            continue
+        if int(parent) == pid and state != 'Z':
+            found.append(int(folder.name))
+    return found
+
+
 class RunningGoal:
     """A goal that was accepted, with the feedback so far."""
 

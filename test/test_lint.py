@@ -42,7 +42,8 @@ MAY_IMPORT = {
     'ros': {'flow', 'engine', 'prompt', 'tools', 'agent', 'platform', 'trace'},
     'bench': {'flow', 'engine', 'prompt', 'tools', 'agent'},
     'sim': set(),
-    'cli': {'flow', 'engine', 'prompt', 'tools', 'agent', 'platform', 'ros', 'sim', 'bench', 'trace'},
+    'cli': {'flow', 'engine', 'prompt', 'tools', 'agent', 'platform', 'ros', 'sim', 'bench',
+            'trace'},
 }
 WITH_ROS = {'ros', 'sim', 'cli'}
 ROS_MODULES = re.compile(r'rclpy|rosidl_\w+|\w+_msgs|\w+_interfaces|std_srvs|ament_\w+|launch\w*')

@@ -26,7 +26,8 @@ from edge_llm_ros.ros.conversions import duration
 import pytest
 from rclpy.qos import DurabilityPolicy, QoSProfile
 from robot_bench import (
-    ABORTED, ACTIVATE, all_tools, Bench, CANCELED, CLEANUP, CONFIGURE, DEACTIVATE, only, SUCCEEDED)
+    ABORTED, ACTIVATE, all_tools, Bench, CANCELED, children, CLEANUP, CONFIGURE, DEACTIVATE, only,
+    SUCCEEDED)
 from std_msgs.msg import String
 
 OUTCOME, EVENT = Plan.Result, Plan.Feedback
@@ -264,8 +265,11 @@ def test_deactivate_ends_the_running_goal_and_cleanup_frees_the_model(bench: Ben
     process = bench.planner(test_model, only('move_to', place={'enum': ['office']}))
 
     def memory() -> int:
-        with open(f'/proc/{process.process.pid}/smaps_rollup') as file:
-            return next(int(line.split()[1]) for line in file if line.startswith('Rss:'))
+        total = 0
+        for pid in (process.process.pid, *children(process.process.pid)):
+            with open(f'/proc/{pid}/smaps_rollup') as file:
+                total += next(int(line.split()[1]) for line in file if line.startswith('Rss:'))
+        return total
 
     loaded = memory()
     goal = bench.send('Go.')

@@ -41,7 +41,7 @@ from edge_llm_ros.flow.errors import ContextFull, EngineError
 
 logger = logging.getLogger(__name__)
 
-_WARM_UP = 'warm_up'
+WARM_UP = 'warm_up'  # what a warm-up is canceled by
 _ABORTABLE = 4  # times as long: a chunk that only the CPU evaluates
 _MENTIONS = 512  # last tokens of a conversation in which words are looked for
 
@@ -52,14 +52,16 @@ class LocalEngine:
 
     :param config: how the model is loaded
     :param keep_loading: asked while the model loads; False gives it up
+    :param progress: told the share of its file that is there, while the model loads
     :raises EngineError: if it cannot be loaded
     """
 
     def __init__(self, config: EngineConfig,
-                 keep_loading: Callable[[], bool] = lambda: True) -> None:
+                 keep_loading: Callable[[], bool] = lambda: True,
+                 progress: Callable[[float], None] = lambda share: None) -> None:
         self._scheduling = Scheduling(config.cpu_affinity, config.niceness)
         self._scheduling.apply()
-        self._model = LlamaModel(config, keep_loading)
+        self._model = LlamaModel(config, keep_loading, progress)
         try:
             self._context = LlamaContext(
                 self._model, config, sequences_for(self._model.memory, config.max_sessions))
@@ -149,25 +151,27 @@ class LocalEngine:
     def warm_up(self, tokens: Sequence[int]) -> Iterator[PrefillProgress]:
         """Evaluate the prefix and pin it, dropping every session; cancel('warm_up') ends it."""
         def canceled() -> bool:
-            return self._is_canceled(_WARM_UP)
+            return self._is_canceled(WARM_UP)
 
         with self._busy:
-            self._begin(_WARM_UP)
+            self._begin(WARM_UP)
             try:
                 self._cache.clear()
                 self._deferred.clear()
+                last = PrefillProgress(len(tokens), len(tokens))
                 if self._reuse:
-                    yield from self._warm_up.run(tuple(tokens), canceled)
+                    for last in self._warm_up.run(tuple(tokens), canceled):
+                        yield last
                 if self._guesses and self._drafter is None:
                     costs = self._evaluator.costs = self._warm_up.batch_costs(canceled)
                     self._drafter = Drafter(
                         costs, Acceptance(), self._draft_model) if costs else None
                 if self._draft_model is not None:
                     for _ in self._draft_model.warm_up(tokens, canceled):
-                        pass
+                        yield last  # a sign of life
                 self._cache.prepare()
             finally:
-                self._end(_WARM_UP)
+                self._end(WARM_UP)
 
     def generate(self, request: GenerateRequest
                  ) -> Iterator[PrefillProgress | TokensProgress | Completion]:

@@ -21,7 +21,7 @@ can live in another process.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 import enum
 from typing import Protocol
@@ -130,6 +130,7 @@ class ModelInfo:
     :param state_bytes: what a sequence takes beside its tokens: the state of recurrent layers
     :param kv_bytes: of all KV cells and states, as llama.cpp allocated them
     :param window: tokens of the sliding window; 0 where there is none
+    :param gpu: whether llama.cpp could put layers on a GPU here
     """
 
     path: str
@@ -153,6 +154,7 @@ class ModelInfo:
     memory: MemoryKind = MemoryKind.FULL
     window: int = 0
     threads: int = 1
+    gpu: bool = False
 
 
 @dataclass(frozen=True)
@@ -303,6 +305,9 @@ class Engine(Tokenizer, Protocol):
 
     def pin(self, session: str, pinned: bool) -> None:
         """Say whether a goal of this session is running: what is pinned is never evicted."""
+
+    def batch_costs(self) -> Mapping[int, float]:
+        """Return the seconds of a batch by its tokens; empty where they were not measured."""
 
     def release(self, session: str) -> None:
         """Forget a session."""

@@ -80,7 +80,7 @@ class Metrics:
     :param first_call: the same until the call is parsed (first step)
     :param decode: time after the first token until the call is parsed, all steps
     :param reuse_lost: why message tokens were evaluated again; empty where they were not
-    :param peak_memory_bytes: of the process that hosts the model; 0 where unknown
+    :param peak_memory_bytes: of the node and its engine's process together; 0 where unknown
     :param energy_joule: NaN where the board cannot measure it
     """
 

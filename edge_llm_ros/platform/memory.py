@@ -12,17 +12,25 @@
 # See the License for the specific language governing permissions and
 # limitations under the License.
 
-"""Memory of this process, from /proc."""
+"""Memory of processes and of the machine, from /proc."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
 
-def peak_memory_bytes() -> int:
-    """Return the largest resident size of this process so far; 0 where unknown."""
+def peak_memory_bytes(*others: int) -> int:
+    """
+    Return the largest resident size of this process so far; 0 where unknown.
+
+    :param others: ids of processes whose largest sizes are added
+    """
+    return _peak_of('self') + sum(_peak_of(process) for process in others)
+
+
+def _peak_of(process: int | str) -> int:
     try:
-        for line in Path('/proc/self/status').read_text().splitlines():
+        for line in Path(f'/proc/{process}/status').read_text().splitlines():
             if line.startswith('VmHWM:'):
                 return int(line.split()[1]) * 1024
     except OSError:

@@ -98,14 +98,17 @@ class Diagnostics:
             return OK, 'no model is loaded', {}
         info, asked = planner.info, planner.gpu_layers_asked
         wanted = info.layers + 1 if asked < 0 else min(asked, info.layers + 1)
-        speed, engine = planner.speed, planner.engine_state
+        speed, engine = planner.speed, planner.engine_state()
         values: dict[str, object] = {
             'model': info.name, 'description': info.description, 'path': info.path,
             'layers on the GPU': f'{info.gpu_layers} of {info.layers + 1}',
-            'threads': info.threads, **_speeds(speed), **engine.values}
-        if engine.error:
-            return ERROR, engine.error, values
-        if planner.has_gpu and info.gpu_layers < wanted:
+            'threads': info.threads, **_speeds(speed)}
+        if engine is not None:
+            values.update({'engine process': engine.pid, 'restarts': engine.restarts,
+                           'last end of the process': engine.last_error})
+            if not engine.alive:
+                return ERROR, engine.last_error or 'the engine process does not run', values
+        if info.gpu and info.gpu_layers < wanted:
             return WARN, (f'{info.gpu_layers} of {wanted} layers are on the GPU: there may be too '
                           'little memory'), values
         if speed is not None and speed.warning:

@@ -80,6 +80,8 @@ P = PlannerParameter
 PARAMETERS: Sequence[PlannerParameter] = (
     P('autostart', False, 'Configure and activate by itself when it starts.'),
     P('model_path', '', 'GGUF file of the model.'),
+    P('engine_process', True, 'The model runs in a process of its own: if that ends, the running '
+      'goal ends ENGINE_ERROR, and the next one starts it again. False: in the node.'),
     P('chat_format', 'auto', 'How messages are framed; auto asks the model file.', choices=NAMES),
     P('tool_files', [''], 'YAML files of the tools, merged in order.'),
     P('prompt_file', '', 'YAML file of the system prompt and the examples.'),

@@ -17,6 +17,7 @@
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 import threading
 import time
@@ -31,7 +32,6 @@ from edge_llm_ros.flow.goal import Goal
 from edge_llm_ros.flow.metrics import Metrics
 from edge_llm_ros.flow.result import Outcome, Result
 from edge_llm_ros.flow.tool import BUILTINS
-from edge_llm_ros.platform.memory import peak_memory_bytes
 from edge_llm_ros.ros.conversions import feedback_message, goal_of, result_message
 from edge_llm_ros.tools.stop_latch import StopLatch
 from rclpy.action import ActionServer, CancelResponse, GoalResponse
@@ -80,6 +80,7 @@ class PlanServer:
         self._tools: tuple[str, ...] = ()
         self._thread: threading.Thread | None = None
         self._max_goal_bytes = 0
+        self._peak_memory_bytes: Callable[[], int] = int
         self._reserved = 0  # goals between our yes and rclpy's acceptance
         self._accepted: dict[bytes, _Accepted] = {}
         self._canceled_early: set[bytes] = set()
@@ -88,18 +89,21 @@ class PlanServer:
             handle_accepted_callback=self._on_accepted, cancel_callback=self._on_cancel,
             callback_group=group)
 
-    def open(self, agent: Agent, tools: tuple[str, ...], max_goal_bytes: int) -> None:
+    def open(self, agent: Agent, tools: tuple[str, ...], max_goal_bytes: int,
+             peak_memory_bytes: Callable[[], int]) -> None:
         """
         Take goals for an agent.
 
         :param tools: names of all tools
         :param max_goal_bytes: of instruction and context; more cannot fit into the context
+        :param peak_memory_bytes: asked at the end of each goal
         :raises EdgeLlmError: if a goal of before has still not ended
         """
         with self._changed:
             if self._thread is not None and self._thread.is_alive():
                 raise EdgeLlmError('a goal has still not ended: its tool does not return')
             self._agent, self._tools, self._max_goal_bytes = agent, tools, max_goal_bytes
+            self._peak_memory_bytes = peak_memory_bytes
             self._thread = threading.Thread(target=self._run, args=(agent,), daemon=True)
             self._thread.start()
 
@@ -274,7 +278,7 @@ class PlanServer:
             result = replace(result, message=f'{type(error).__name__}: {error}')
         self._logger.info(f'{result.outcome.name}: {result.message}')
         return replace(result, metrics=replace(
-            result.metrics, peak_memory_bytes=peak_memory_bytes()))
+            result.metrics, peak_memory_bytes=self._peak_memory_bytes()))
 
     def _end_waiting(self, accepted: _Accepted) -> None:
         """End a goal that never ran."""

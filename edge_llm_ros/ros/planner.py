@@ -22,9 +22,13 @@ import time
 from typing import Any
 
 from edge_llm_ros.agent.agent import Agent
-from edge_llm_ros.engine.local import LocalEngine
-from edge_llm_ros.flow.engine import EngineConfig, ModelInfo, Sampling
+from edge_llm_ros.engine.host import HostEngine
+from edge_llm_ros.engine.process_keeper import ProcessState
+from edge_llm_ros.flow.engine import Engine, EngineConfig, ModelInfo, Sampling
 from edge_llm_ros.flow.errors import ConfigError, EngineError
+from edge_llm_ros.platform.bandwidth import board_bandwidth, measured_bandwidth
+from edge_llm_ros.platform.memory import peak_memory_bytes
+from edge_llm_ros.platform.model_speed import model_speed, ModelSpeed
 from edge_llm_ros.prompt.dynamic_text import dynamic_prefix
 from edge_llm_ros.prompt.formats import chat_format
 from edge_llm_ros.prompt.generation_limits import GenerationLimits
@@ -46,6 +50,8 @@ _ENGINE_FIELDS = (
     'session_ttl', 'spill_bytes')
 _LIMIT_FIELDS = ('call_tokens', 'text_length', 'observation_tokens', 'session_tokens',
                  'summary_length')
+_SAMPLING_FIELDS = ('temperature', 'top_k', 'top_p', 'min_p', 'seed')
+_TELL_SECONDS = 3.0  # between two lines for the person who waits
 _BYTES_PER_TOKEN = 16  # more than any text has on average
 
 
@@ -79,8 +85,12 @@ class Planner:
         self._group = group
         self._parameters = parameters
         self._log = log
-        self._engine: LocalEngine | None = None
+        self._engine: Engine | None = None
         self._closing = False
+        self.info: ModelInfo | None = None
+        self.speed: ModelSpeed | None = None
+        self.prefix_tokens = 0
+        self.gpu_layers_asked: int = parameters['gpu_layers']
         files = [_path(p) for p in parameters['tool_files'] if p]
         if not files:
             raise ConfigError('tool_files: is empty. Give at least one tool file.')
@@ -118,27 +128,53 @@ class Planner:
         start = time.monotonic()
         path = _path(get['model_path'])
         self._log(f'loading {path}')
-        engine = LocalEngine(EngineConfig(
+        engine = self._engine = self._load_engine(EngineConfig(
             model_path=path, prefix_folder=_path(get['prefix_folder']),
             draft_model_path=_path(get['draft_model_path']),
-            **{name: get[name] for name in _ENGINE_FIELDS}),
-            keep_loading=lambda: not self._closing)
-        self._engine = engine
+            **{name: get[name] for name in _ENGINE_FIELDS}))
         info = engine.info()
         if info.trained_context_tokens and info.context_tokens > info.trained_context_tokens:
             self._log(f'context_tokens: {info.context_tokens} is more than the '
                       f'{info.trained_context_tokens} that the model was trained for.')
-        sampling = Sampling(**{name: get[name] for name in (
-            'temperature', 'top_k', 'top_p', 'min_p', 'seed')})
         self.model = LocalModel(engine, chat_format(get['chat_format'], info), self._prompt.system,
-                                self.toolset.schemas(), self._examples,
-                                GenerationLimits(sampling=sampling, **{
-                                    name: get[name] for name in _LIMIT_FIELDS}))
+                                self.toolset.schemas(), self._examples, self._limits())
         self._log(
             f'{info.name} ({info.description}, {info.size_bytes / 1e9:.2f} GB, '
             f'{self.model.format.name}, {_where(info)}) '
             f'loaded in {time.monotonic() - start:.1f} s')
         self._warm_up()
+        self.prefix_tokens = len(self.model.prefix)
+        bandwidth = board_bandwidth() or (
+            0.0 if info.gpu_layers else measured_bandwidth(info.threads))
+        self.speed = model_speed(info, engine.batch_costs(), bandwidth)
+        self.info = info
+
+    def _limits(self) -> GenerationLimits:
+        get = self._parameters
+        sampling = Sampling(**{name: get[name] for name in _SAMPLING_FIELDS})
+        return GenerationLimits(sampling=sampling, **{name: get[name] for name in _LIMIT_FIELDS})
+
+    def before_goal(self) -> None:
+        """Let the parameters that are live count for the next goal."""
+        self.model.limits = self._limits()
+
+    def _load_engine(self, config: EngineConfig) -> Engine:
+        told = time.monotonic()
+
+        def progress(share: float) -> None:
+            nonlocal told
+            if time.monotonic() - told > _TELL_SECONDS:
+                told = time.monotonic()
+                self._log(f'loading: {share:.0%}')
+
+        def keep_loading() -> bool:
+            return not self._closing
+
+        if self._parameters['engine_process']:
+            return HostEngine(config, keep_loading, progress)
+        # Imported here: a planner whose engine is elsewhere needs no llama.cpp in its memory.
+        from edge_llm_ros.engine.local import LocalEngine
+        return LocalEngine(config, keep_loading, progress)
 
     def _warm_up(self) -> None:
         start = told = time.monotonic()
@@ -147,7 +183,7 @@ class Planner:
             restored = progress.restored
             if self._closing:
                 raise EngineError('the warm-up was given up.')
-            if time.monotonic() - told > 3.0:
+            if time.monotonic() - told > _TELL_SECONDS:
                 told = time.monotonic()
                 self._log(f'warm-up: {progress.evaluated} of {progress.total} prefix tokens')
         seconds = time.monotonic() - start
@@ -159,6 +195,15 @@ class Planner:
     def max_goal_bytes(self) -> int:
         """Return the bytes of a goal beyond which tokenising it is a waste."""
         return self.model.engine.info().context_tokens * _BYTES_PER_TOKEN
+
+    def engine_state(self) -> ProcessState | None:
+        """Return how the engine's process is; None where it has none of its own."""
+        return self._engine.state if isinstance(self._engine, HostEngine) else None
+
+    def peak_memory_bytes(self) -> int:
+        """Return the largest resident sizes of this process and the engine's, together."""
+        state = self.engine_state()
+        return peak_memory_bytes(*([state.pid] if state and state.alive else []))
 
     def agent(self) -> Agent:
         """Return an agent that plans with this model and these tools."""

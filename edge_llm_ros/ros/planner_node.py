@@ -165,7 +165,7 @@ class PlannerNode(LifecycleNodeMixin, Node):
         for publisher in planner.toolset.stopping_publishers():
             publisher.stop()
         self._server.open(planner.agent(), tuple(t.name for t in planner.toolset.schemas()),
-                          planner.max_goal_bytes)
+                          planner.max_goal_bytes, planner.peak_memory_bytes)
         self.get_logger().info('ready for goals')
 
     def on_deactivate(self, state: LifecycleState) -> TransitionCallbackReturn:

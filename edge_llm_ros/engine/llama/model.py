@@ -55,19 +55,26 @@ class LlamaModel:
 
     :param config: how to load it
     :param keep_loading: asked while the file is read; False gives it up
+    :param progress: told the share that is there, as often
     :param vocab_only: whether only the tokenizer and the metadata are wanted
     :raises EngineError: if it cannot be loaded
     """
 
     def __init__(self, config: EngineConfig, keep_loading: Callable[[], bool],
+                 progress: Callable[[float], None] = lambda share: None,
                  vocab_only: bool = False) -> None:
         check_file(config.model_path)
         library.start()
         library.errors.clear()
         library.offloaded.clear()
         params = api.llama_model_default_params()
-        progress = api.llama_progress_callback(lambda share, _: keep_loading())
-        params.progress_callback = progress
+
+        def on_progress(share: float, _: Any) -> bool:
+            progress(share)
+            return keep_loading()
+
+        callback = api.llama_progress_callback(on_progress)
+        params.progress_callback = callback
         params.vocab_only = vocab_only
         params.n_gpu_layers = config.gpu_layers if config.gpu_layers >= 0 else 999
         self.handle: Any = api.llama_model_load_from_file(os.fsencode(config.model_path), params)
@@ -150,7 +157,8 @@ class LlamaModel:
             kv_bytes=kv_bytes,
             memory=self.memory,
             window=self.window,
-            threads=threads)
+            threads=threads,
+            gpu=bool(api.llama_supports_gpu_offload()))
 
     def close(self) -> None:
         """Free the model; a second call does nothing."""
