@@ -25,27 +25,29 @@ import sys
 from typing import Any
 
 from edge_llm_ros.tools import builtins, readings, tool_file
-from edge_llm_ros.tools.strict_model import StrictModel
+from pydantic import BaseModel
 
 PATH = Path(__file__).resolve().parent.parent / 'config' / 'tool_file.schema.json'
 _PARAM = re.compile(r':param (\w+):\s*(.*?)(?=\n\s*:|\Z)', re.S)
 
 
-def _models() -> dict[str, type[StrictModel]]:
+def _models() -> dict[str, type[BaseModel]]:
     """Return every model of the format by name."""
-    todo, found = [StrictModel], {}
+    todo: list[type[BaseModel]] = [BaseModel]
+    found: dict[str, type[BaseModel]] = {}
     while todo:
         model = todo.pop()
-        found[model.__name__] = model
+        if model.__module__.startswith('edge_llm_ros.tools.'):
+            found[model.__name__] = model
         todo += model.__subclasses__()
     return found
 
 
-def _describe(schema: dict[str, Any], model: type[StrictModel]) -> None:
+def _describe(schema: dict[str, Any], model: type[BaseModel]) -> None:
     """Give a schema the words of a model's docstring, and its keys those of the parameters."""
     text = model.__doc__ or ''
     words = {name: ' '.join(said.split()) for base in reversed(model.__mro__)
-             for name, said in _PARAM.findall(base.__doc__ or '') if issubclass(base, StrictModel)}
+             for name, said in _PARAM.findall(base.__doc__ or '') if issubclass(base, BaseModel)}
     schema['description'] = ' '.join(text.split(':param')[0].split())
     for name, field in model.model_fields.items():
         key = field.alias or name
