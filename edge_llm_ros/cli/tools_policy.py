@@ -78,8 +78,8 @@ def policy(loaded: LoadedTools, node: str, namespace: str, enclave: str = '') ->
         known += [name for name in names if name not in known]
 
     for own in (_OWN, _ASKING if loaded.builtins.ask_person else {}):
-        for key, names in own.items():
-            add(key, names)
+        for key, own_names in own.items():
+            add(key, own_names)
     for use in uses(loaded):
         add(_HOW[use.how], [use.name])
     root = ElementTree.Element('policy', version=_VERSION)

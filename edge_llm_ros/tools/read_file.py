@@ -21,7 +21,7 @@ from typing import Any, TypeVar
 
 from edge_llm_ros.flow.errors import ConfigError
 from edge_llm_ros.tools.argument import FOLDER
-from edge_llm_ros.tools.strict_yaml import read_document, YamlDocument
+from edge_llm_ros.tools.strict_yaml import read_document, Where, YamlDocument
 from pydantic import BaseModel, ValidationError
 
 FileModel = TypeVar('FileModel', bound=BaseModel)
@@ -56,7 +56,8 @@ def read_file(path: str, model: type[FileModel]) -> FileModel:
 
 def _problem(path: str, document: YamlDocument, problem: Any) -> str:
     """Say one thing that is wrong; where it stands is the deepest key of its path that exists."""
-    line, at = 1, ()
+    line = 1
+    at: Where = ()
     for part in problem['loc']:
         # Parts that are no key name a way to read the value, of several that are allowed.
         if (*at, part) in document.lines:
