@@ -26,7 +26,7 @@ from edge_llm_ros.flow.goal import Goal
 from edge_llm_ros.flow.metrics import TokenCounts
 from edge_llm_ros.flow.model import CallCanceled, CallMade, Prefilling, Writing
 from edge_llm_ros.flow.result import Outcome, Result
-from edge_llm_ros.flow.tool import FINISH, Observation, Status, ToolCall, WAIT
+from edge_llm_ros.flow.tool import FINISH, NO_FACTS, Observation, Status, ToolCall, WAIT
 import pytest
 
 LOOK, DONE = ToolCall('look'), ToolCall(FINISH, {'success': True, 'summary': 'Seen.'})
@@ -53,7 +53,9 @@ class Script:
     def observe(self, call: ToolCall, observation: Observation) -> None:
         self.told.append(observation.text)
 
-    def next_call(self, allowed, cancellation: Cancellation) -> Iterator[object]:
+    def next_call(self, allowed, cancellation: Cancellation, choices=None
+                  ) -> Iterator[object]:
+        self.choices = choices
         yield Prefilling(1, 1)
         yield Writing('{"na')
         if cancellation.canceled:
@@ -72,12 +74,17 @@ class Tools:
 
     def __init__(self, work=lambda call, cancellation, progress: '{}') -> None:
         self._work = work
+        self.known = NO_FACTS
         self.dry_run: list[bool] = []
 
     def schemas(self):
         return ()
 
-    def call(self, call, cancellation, *, allowed, dry_run, on_progress):
+    def facts(self, allowed, cancellation):
+        return self.known
+
+    def call(self, call, cancellation, *, allowed, dry_run, on_progress, facts):
+        self.allowed = allowed
         self.dry_run.append(dry_run)
         text = self._work(call, cancellation, on_progress)
         return text if isinstance(text, Observation) else Observation(Status.SUCCEEDED, text)

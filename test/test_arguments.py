@@ -31,9 +31,11 @@ from edge_llm_ros.ros.idl import field_types
 from edge_llm_ros.ros.plain_value import plain
 from edge_llm_ros.ros.request_maker import AT_SENDING, RequestMaker
 from edge_llm_ros.tools.gate import pass_gate, Refused
+from edge_llm_ros.tools.load_tools import load_tools
+from edge_llm_ros.tools.read_file import read_file
 from edge_llm_ros.tools.schema import tool_schema
-from edge_llm_ros.tools.tool_file import read_file, Tool, ToolFile
-from edge_llm_ros.tools.toolset import GatedToolset, load_tools
+from edge_llm_ros.tools.tool_file import Tool, ToolFile
+from edge_llm_ros.tools.toolset import GatedToolset
 from geometry_msgs.msg import PolygonStamped, PoseStamped, Twist
 from hypothesis import given, strategies as st
 from llguidance import LLMatcher, LLTokenizer
@@ -386,7 +388,7 @@ def test_a_wrong_file_of_places_is_an_error_of_the_tool_file(tmp_path: Path, pla
                                                              keys: str, reason: str) -> None:
     with pytest.raises(ConfigError, match=reason) as error:
         read_file(_tool_file(tmp_path, places, keys), ToolFile)
-    assert 'tools.yaml: tools.go.arguments.where' in str(error.value)
+    assert 'tools.yaml, line 8: tools.go.arguments.where: ' in str(error.value)
 
 
 def test_a_place_that_does_not_fit_the_message_is_a_config_error(tmp_path: Path) -> None:

@@ -20,9 +20,8 @@ import re
 
 from edge_llm_ros.cli import demo
 from edge_llm_ros.prompt.prompt_file import PromptFile
-from edge_llm_ros.tools.schema import builtin_schemas, tool_schema
-from edge_llm_ros.tools.tool_file import read_file
-from edge_llm_ros.tools.toolset import load_tools
+from edge_llm_ros.tools.load_tools import load_tools
+from edge_llm_ros.tools.read_file import read_file
 import pytest
 
 CONFIG = Path(__file__).resolve().parent.parent / 'config'
@@ -71,8 +70,7 @@ def test_no_example_shares_a_pair_or_five_words_with_a_demo_goal() -> None:
 def test_examples_are_checked_against_the_tools(tmp_path: Path) -> None:
     from edge_llm_ros.flow.errors import ConfigError
     loaded = load_tools([str(CONFIG / 'simulated_robot.yaml')])
-    schemas = [*(tool_schema(n, t) for n, t in loaded.tools.items()),
-               *builtin_schemas(loaded.builtins)]
+    schemas = loaded.schemas()
     assert read_file(PROMPT, PromptFile).for_tools(PROMPT, schemas)
     text = Path(PROMPT).read_text()
     for old, new, reason in (

@@ -24,18 +24,21 @@ from edge_llm_ros.flow.errors import ConfigError
 from edge_llm_ros.flow.result import Outcome
 from edge_llm_ros.flow.tool import Observation, Status, ToolCall
 from edge_llm_ros.ros.goal_journal import GoalJournal, journal_path, Started
+from edge_llm_ros.tools.builtins import Builtins
 from edge_llm_ros.tools.condition import Condition
 from edge_llm_ros.tools.confirmation import ConfirmationRequest, Confirmations
 from edge_llm_ros.tools.gate import Gate, Refused
+from edge_llm_ros.tools.load_tools import load_tools, LoadedTools
 from edge_llm_ros.tools.rate_limit import CallCounter, count_call, RateLimit
 from edge_llm_ros.tools.stop_latch import StopLatch
-from edge_llm_ros.tools.tool_file import Builtins, Tool
-from edge_llm_ros.tools.toolset import GatedToolset, load_tools, LoadedTools, succeeded
+from edge_llm_ros.tools.tool_file import Tool
+from edge_llm_ros.tools.toolset import GatedToolset, succeeded
 from hypothesis import given, strategies as st
 import pytest
 import yaml
 
-GO = {'description': 'Drive.', 'effect': 'act', 'arguments': {'place': {'description': 'p', 'type': 'string'}},
+GO = {'description': 'Drive.', 'effect': 'act',
+      'arguments': {'place': {'description': 'p', 'type': 'string'}},
       'action': {'name': 'move_to', 'type': 'edge_llm_interfaces/action/MoveTo'}}
 BATTERY = {'topic': 'battery_state', 'type': 'sensor_msgs/msg/BatteryState'}
 

@@ -29,7 +29,8 @@ from edge_llm_ros.flow.tool import ToolCall, ToolSchema
 from edge_llm_ros.prompt.call_grammar import arguments_schema
 from edge_llm_ros.prompt.formats import chat_format
 from edge_llm_ros.prompt.pieces import PieceTokenizer
-from edge_llm_ros.tools.toolset import GatedToolset, load_tools
+from edge_llm_ros.tools.load_tools import load_tools
+from edge_llm_ros.tools.toolset import GatedToolset
 from hypothesis import given, strategies as st
 import numpy as np
 import pytest

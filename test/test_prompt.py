@@ -27,9 +27,9 @@ from edge_llm_ros.prompt.formats import chat_format
 from edge_llm_ros.prompt.pieces import Data, Markup, PieceTokenizer
 from edge_llm_ros.prompt.prompt_file import PromptFile
 from edge_llm_ros.prompt.template_renderer import render
+from edge_llm_ros.tools.load_tools import load_tools
+from edge_llm_ros.tools.read_file import read_file
 from edge_llm_ros.tools.schema import tool_schema
-from edge_llm_ros.tools.tool_file import read_file
-from edge_llm_ros.tools.toolset import load_tools
 from gguf_rename import copy_with
 from hypothesis import given, HealthCheck, settings, strategies as st
 import pytest

@@ -23,7 +23,8 @@ import signal
 import subprocess
 import sys
 
-from edge_llm_ros.tools.tool_file import read_file, ToolFile
+from edge_llm_ros.tools.read_file import read_file
+from edge_llm_ros.tools.tool_file import ToolFile
 import parameter_table
 import pytest
 import yaml

@@ -30,9 +30,11 @@ from edge_llm_ros.ros.messages import get, interface
 from edge_llm_ros.ros.plain_value import plain
 from edge_llm_ros.ros.request_maker import RequestMaker
 from edge_llm_ros.tools.gate import pass_gate, Refused
+from edge_llm_ros.tools.load_tools import load_tools, LoadedTools
+from edge_llm_ros.tools.read_file import read_file
 from edge_llm_ros.tools.strict_yaml import read_yaml
-from edge_llm_ros.tools.tool_file import read_file, Tool, ToolFile
-from edge_llm_ros.tools.toolset import GatedToolset, load_tools, LoadedTools
+from edge_llm_ros.tools.tool_file import Tool, ToolFile
+from edge_llm_ros.tools.toolset import GatedToolset
 from geometry_msgs.msg import Twist
 from hypothesis import given, strategies as st
 import pytest

@@ -26,8 +26,9 @@ from typing import Any
 from edge_llm_ros.flow.cancellation import Cancellation
 from edge_llm_ros.flow.tool import Observation, ToolCall
 from edge_llm_ros.ros.toolset import RosToolset
-from edge_llm_ros.tools.tool_file import Builtins, ReadVerb, Tool
-from edge_llm_ros.tools.toolset import LoadedTools
+from edge_llm_ros.tools.builtins import Builtins
+from edge_llm_ros.tools.load_tools import LoadedTools
+from edge_llm_ros.tools.tool_file import ReadVerb, Tool
 from rcl_interfaces.srv import SetParameters
 import rclpy
 from rclpy.callback_groups import ReentrantCallbackGroup

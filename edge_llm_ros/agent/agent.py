@@ -32,7 +32,8 @@ from edge_llm_ros.flow.metrics import Metrics
 from edge_llm_ros.flow.model import CallCanceled, CallMade, Conversation, Model, Prefilling
 from edge_llm_ros.flow.result import Outcome, Result
 from edge_llm_ros.flow.step import Step
-from edge_llm_ros.flow.tool import FINISH, Observation, Status, ToolCall, Toolset
+from edge_llm_ros.flow.tool import (
+    FINISH, GoalFacts, NO_FACTS, Observation, Status, ToolCall, Toolset)
 
 _SENTENCES = {
     Outcome.TIMEOUT: 'The time budget is spent.',
@@ -84,6 +85,8 @@ class _Run:
         self._cancellation = cancellation
         self._guard = LoopGuard(goal.loop_limit)
         self.note = ''
+        self._facts = NO_FACTS
+        self._allowed = goal.allowed_tools
         self._steps: list[Step] = []
         self._metrics = Metrics()
         self._start = time.monotonic()
@@ -123,7 +126,13 @@ class _Run:
     def _steps_until_end(self) -> End:
         if self._cancellation.canceled:
             return self._ended()
-        self._conversation.instruct(self._goal.instruction, self._goal.context)
+        self._facts = facts = self._toolset.facts(self._goal.allowed_tools, self._cancellation)
+        self._allowed = self._possible(facts)
+        if self._allowed is not None and not self._allowed:
+            return Outcome.FAILED, ('No tool can be called: ' + '; '.join(
+                f'{tool}: {reason}' for tool, reason in facts.impossible.items()) + '.')
+        self._conversation.instruct(self._goal.instruction, '\n'.join(
+            filter(None, (facts.text, self._goal.context))))
         for index in range(self._goal.max_steps):
             if self._cancellation.canceled:
                 return self._ended()
@@ -144,9 +153,18 @@ class _Run:
                     f'The model repeated {call.name} {step.arguments} with the same result.')
         return Outcome.MAX_STEPS, f'The goal was not reached in {self._goal.max_steps} steps.'
 
+    def _possible(self, facts: GoalFacts) -> frozenset[str] | None:
+        """Return the tools that can be called in this goal; None for all."""
+        if not facts.impossible:
+            return self._goal.allowed_tools
+        allowed = self._goal.allowed_tools
+        names = {t.name for t in self._toolset.schemas()} if allowed is None else allowed
+        return frozenset(names - facts.impossible.keys())
+
     def _next_call(self, step: Step) -> StepAndCall:
         """Let the model make a call; the call is None if the goal must end."""
-        for event in self._conversation.next_call(self._goal.allowed_tools, self._cancellation):
+        for event in self._conversation.next_call(
+                self._allowed, self._cancellation, self._facts.choices):
             if isinstance(event, CallMade):
                 cost = Metrics(
                     steps=1, tokens=event.counts, first_token=event.first_token,
@@ -182,8 +200,8 @@ class _Run:
         yield self._event(EventKind.CALL, step)
         start = time.monotonic()
         working = _Working(lambda progress: self._toolset.call(
-            call, self._cancellation, allowed=self._goal.allowed_tools,
-            dry_run=self._goal.dry_run, on_progress=progress))
+            call, self._cancellation, allowed=self._allowed, dry_run=self._goal.dry_run,
+            on_progress=progress, facts=self._facts))
         for line in working.progress():
             yield self._event(EventKind.PROGRESS, step, line)
         observation = working.result()

@@ -33,8 +33,9 @@ from edge_llm_ros.prompt.generation_limits import GenerationLimits
 from edge_llm_ros.prompt.local_model import LocalModel
 from edge_llm_ros.prompt.prompt_file import PromptFile
 from edge_llm_ros.ros.argument_types import resolved_tools
-from edge_llm_ros.tools.tool_file import read_file
-from edge_llm_ros.tools.toolset import GatedToolset, load_tools
+from edge_llm_ros.tools.load_tools import load_tools
+from edge_llm_ros.tools.read_file import read_file
+from edge_llm_ros.tools.toolset import GatedToolset
 
 _PAYS = 0.8  # share of repetition from which on reuse changes how a robot feels
 

@@ -19,12 +19,13 @@ from __future__ import annotations
 import argparse
 import sys
 
-from edge_llm_ros.cli import bench, cache, demo, doctor, plan, trace
+from edge_llm_ros.cli import bench, cache, demo, doctor, plan, tools, trace
 
 _VERBS = {
     'plan': (plan, 'send a goal to the planner and watch it'),
     'trace': (trace, 'show what happened to a goal, as a timeline'),
     'doctor': (doctor, 'say what is here, and what to do about what is not'),
+    'tools': (tools, 'look at tool files, try their tools, write new ones'),
     'cache': (cache, "say what of an agent's prompts is evaluated again"),
     'bench': (bench, 'measure, side by side in one run'),
     'demo': (demo, 'plan on a simulated robot and check what it did'),

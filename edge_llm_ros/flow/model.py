@@ -22,7 +22,7 @@ from typing import Protocol
 
 from edge_llm_ros.flow.cancellation import Cancellation
 from edge_llm_ros.flow.metrics import TokenCounts
-from edge_llm_ros.flow.tool import Observation, ToolCall
+from edge_llm_ros.flow.tool import Choices, NO_CHOICES, Observation, ToolCall
 
 
 @dataclass(frozen=True)
@@ -77,7 +77,8 @@ class Conversation(Protocol):
     def observe(self, call: ToolCall, observation: Observation) -> None:
         """Append what came of a call."""
 
-    def next_call(self, allowed: frozenset[str] | None, cancellation: Cancellation
+    def next_call(self, allowed: frozenset[str] | None, cancellation: Cancellation,
+                  choices: Choices = NO_CHOICES
                   ) -> Iterator[Prefilling | Writing | CallMade | CallCanceled]:
         """
         Let the model make its next call.
@@ -85,6 +86,8 @@ class Conversation(Protocol):
         The last event is CallMade or CallCanceled.
 
         :param allowed: names of the tools that may be called; None for all
+        :param choices: values of the arguments that are chosen anew for each goal; a tool with
+            such an argument cannot be called where they are missing
         :raises ContextFull: if the conversation no longer fits
         :raises EngineError: if the model cannot be evaluated
         """

@@ -19,6 +19,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 import enum
+from types import MappingProxyType
 from typing import Any, Protocol
 
 from edge_llm_ros.flow.cancellation import Cancellation
@@ -26,6 +27,13 @@ from edge_llm_ros.flow.cancellation import Cancellation
 FINISH = 'finish'
 WAIT = 'wait'
 COMPARE = 'compare'
+ASK_PERSON = 'ask_person'
+LOOK_AROUND = 'look_around'
+BUILTINS = frozenset({FINISH, WAIT, COMPARE, ASK_PERSON, LOOK_AROUND})
+
+Choices = Mapping[str, Mapping[str, tuple[str | int, ...]]]
+"""Values of arguments that are read at a goal's start: by tool, then by argument."""
+NO_CHOICES: Choices = MappingProxyType({})
 
 
 @dataclass(frozen=True)
@@ -35,11 +43,13 @@ class ToolSchema:
 
     :param parameters: the JSON schema of the arguments object, properties in the order of the
         prompt
+    :param chosen: arguments whose values come with each goal; without them it cannot be called
     """
 
     name: str
     description: str
     parameters: Mapping[str, Any]
+    chosen: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -77,14 +87,36 @@ class Observation:
     error: str = ''
 
 
+@dataclass(frozen=True)
+class GoalFacts:
+    """
+    What was read at a goal's start.
+
+    :param text: for the goal's message; empty where there is nothing to tell
+    :param choices: the values that arguments can have in this goal
+    :param impossible: tools that cannot be called in this goal, each with the reason
+    """
+
+    text: str = ''
+    choices: Choices = field(default_factory=lambda: NO_CHOICES)
+    impossible: Mapping[str, str] = field(default_factory=dict)
+
+
+NO_FACTS = GoalFacts()
+
+
 class Toolset(Protocol):
     """What the agent can call."""
 
     def schemas(self) -> tuple[ToolSchema, ...]:
         """Return the tools in the order of the prompt."""
 
+    def facts(self, allowed: frozenset[str] | None, cancellation: Cancellation) -> GoalFacts:
+        """Read what a goal is told at its start; waits a bounded time, not past a cancel."""
+
     def call(self, call: ToolCall, cancellation: Cancellation, *, allowed: frozenset[str] | None,
-             dry_run: bool, on_progress: Callable[[str], None]) -> Observation:
+             dry_run: bool, on_progress: Callable[[str], None],
+             facts: GoalFacts = NO_FACTS) -> Observation:
         """
         Make a call and wait for what comes of it.
 
@@ -93,4 +125,5 @@ class Toolset(Protocol):
 
         :param allowed: names of the tools that this goal may call; None for all
         :param on_progress: takes a line of feedback, from any thread
+        :param facts: what was read at the start of this goal
         """

@@ -17,12 +17,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 import json
 from typing import Any
 
 from edge_llm_ros.flow.canonical_json import canonical_json, ITEM_SEPARATOR, KEY_SEPARATOR
 from edge_llm_ros.flow.engine import SpecialToken
-from edge_llm_ros.flow.tool import ToolSchema
+from edge_llm_ros.flow.tool import Choices, ToolSchema
 
 _GUIDANCE = {
     'whitespace_flexible': False,
@@ -93,6 +94,24 @@ def sentence_grammar(after: str, length: int) -> str:
     :param length: characters at most
     """
     return f'%llguidance {{}}\nstart: TEXT {after}\nTEXT: /[^\\n]{{1,{length}}}/\n'
+
+
+def with_choices(tools: Sequence[ToolSchema], choices: Choices) -> list[ToolSchema]:
+    """
+    Return the tools that can be called in a goal, narrowed to the values that were read for it.
+
+    A tool with an argument whose values are missing is left out: it would be free text.
+    """
+    narrowed = []
+    for tool in tools:
+        values = choices.get(tool.name, {})
+        if any(name not in values for name in tool.chosen):
+            continue
+        properties = {name: {**schema, 'enum': list(values[name])} if name in tool.chosen
+                      else schema for name, schema in tool.parameters['properties'].items()}
+        narrowed.append(replace(tool, parameters={**tool.parameters, 'properties': properties})
+                        if tool.chosen else tool)
+    return narrowed
 
 
 def is_free_text(schema: Mapping[str, Any]) -> bool:

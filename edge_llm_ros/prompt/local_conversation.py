@@ -17,6 +17,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterator, Sequence
+from dataclasses import replace
 import itertools
 import logging
 import time
@@ -28,7 +29,8 @@ from edge_llm_ros.flow.engine import (
 from edge_llm_ros.flow.errors import CallCutShort, EngineError
 from edge_llm_ros.flow.metrics import TokenCounts
 from edge_llm_ros.flow.model import CallCanceled, CallMade, Prefilling, Writing
-from edge_llm_ros.flow.tool import Observation, ToolCall, ToolSchema
+from edge_llm_ros.flow.tool import (
+    Choices, NO_CHOICES, Observation, ToolCall, ToolSchema)
 from edge_llm_ros.prompt.call_text import free_text_tokens, without_frame
 from edge_llm_ros.prompt.chat_format import ChatFormat
 from edge_llm_ros.prompt.generation_limits import GenerationLimits
@@ -61,7 +63,8 @@ class Owner(Protocol):
     def tokens(self, pieces: Sequence[Piece]) -> Tokens:
         """Return the tokens of pieces."""
 
-    def grammar(self, allowed: frozenset[str] | None, text_length: int) -> str:
+    def grammar(self, allowed: frozenset[str] | None, text_length: int,
+                choices: Choices = NO_CHOICES) -> str:
         """Return the grammar of a call of the allowed tools."""
 
 
@@ -118,7 +121,8 @@ class LocalConversation:
         if not self.lasting:
             self._model.engine.release(self.name)
 
-    def next_call(self, allowed: frozenset[str] | None, cancellation: Cancellation
+    def next_call(self, allowed: frozenset[str] | None, cancellation: Cancellation,
+                  choices: Choices = NO_CHOICES
                   ) -> Iterator[Prefilling | Writing | CallMade | CallCanceled]:
         """Let the model make its next call."""
         model = self._model
@@ -128,7 +132,7 @@ class LocalConversation:
         text_length = model.limits.text_length
         for last, length in ((False, text_length), (True, text_length // _SHORTER)):
             completion = yield from self._attempt(
-                opening, model.grammar(allowed, length), cancellation)
+                opening, model.grammar(allowed, length, choices), cancellation)
             if completion.stop is not Stop.LENGTH or last:
                 yield self._finish(completion, opening)
                 return
@@ -278,6 +282,9 @@ class LocalConversation:
         tool = next((t for t in model.tools if t.name == call.name), None)
         if tool is None:
             raise EngineError(f'the model called {call.name!r}, which the grammar does not know.')
+        chosen = {name: {'const': call.arguments[name]} for name in tool.chosen}
+        tool = replace(tool, parameters={
+            'properties': {**tool.parameters['properties'], **chosen}})
         inside, in_text = free_text_tokens(pieces, model.format.frame, tool, call)
         origins = [origin for origin, kept in zip(completion.origins, inside) if kept]
         return TokenCounts(

@@ -21,14 +21,16 @@ from collections.abc import Iterator, Sequence
 import itertools
 
 from edge_llm_ros.flow.engine import Engine
-from edge_llm_ros.flow.errors import ConfigError
+from edge_llm_ros.flow.errors import ConfigError, EngineError
 from edge_llm_ros.flow.model import Prefilling
-from edge_llm_ros.flow.tool import ToolSchema
+from edge_llm_ros.flow.tool import Choices, NO_CHOICES, ToolSchema
+from edge_llm_ros.prompt.call_grammar import with_choices
 from edge_llm_ros.prompt.chat_format import ChatFormat, Example
 from edge_llm_ros.prompt.generation_limits import GenerationLimits
 from edge_llm_ros.prompt.local_conversation import LocalConversation
 from edge_llm_ros.prompt.pieces import Piece, PieceTokenizer
 
+_REASON = 200  # characters of what llguidance says
 _SMALLEST_GOAL = 64  # tokens of an instruction and its frames
 
 
@@ -56,7 +58,6 @@ class LocalModel:
         self._conversations: OrderedDict[str, LocalConversation] = OrderedDict()
         self._kept = kept
         self._names = itertools.count(1)
-        self.grammar(None, limits.text_length)
         needed = len(self.prefix) + limits.call_tokens + _SMALLEST_GOAL
         needed += limits.summary_length + _SMALLEST_GOAL if limits.summary_length else 0
         if needed > engine.info().context_tokens:
@@ -65,18 +66,45 @@ class LocalModel:
                 f'{len(self.prefix)} tokens and a call up to {limits.call_tokens} (call_tokens), '
                 'so '
                 f'at least {needed} are needed.')
+        # Only now: what fits into the context is no monster to compile.
+        self._check_grammar()
+
+    def _check_grammar(self) -> None:
+        """Compile the grammar of all tools; ConfigError that names the tool it fails for."""
+        choices = {tool.name: dict.fromkeys(tool.chosen, ('value',)) for tool in self.tools}
+        try:
+            self.grammar(None, self.limits.text_length, choices)
+        except EngineError as error:
+            whole = str(error).splitlines()[0]
+        else:
+            return
+        for tool in self.tools:
+            try:
+                self.grammar(frozenset({tool.name}), self.limits.text_length, choices)
+            except EngineError as error:
+                reason = str(error).splitlines()[0][:_REASON]
+                raise ConfigError(f'tools.{tool.name}: its arguments are too much for a grammar '
+                                  f'({reason}). Narrow them.') from None
+        raise ConfigError(f'tools: all tools together are too much for a grammar '
+                          f'({whole[:_REASON]}). Give fewer tools, or narrower arguments.')
 
     def tokens(self, pieces: Sequence[Piece]) -> tuple[int, ...]:
         """Return the tokens of pieces."""
         return self._pieces.tokens(pieces)
 
-    def grammar(self, allowed: frozenset[str] | None, text_length: int) -> str:
+    def grammar(self, allowed: frozenset[str] | None, text_length: int,
+                choices: Choices = NO_CHOICES) -> str:
         """
         Return the grammar of a call of the allowed tools, compiled by the engine.
 
         :param text_length: characters of a free text at most
+        :param choices: values of the arguments that are chosen anew for each goal
+        :raises EngineError: if there is no such tool
         """
-        tools = [t for t in self.tools if allowed is None or t.name in allowed]
+        tools = with_choices(
+            [t for t in self.tools if allowed is None or t.name in allowed], choices)
+        if not tools:
+            raise EngineError('there is no tool that the model could call.')
         grammar = self.format.grammar(tools, text_length)
         self.engine.check_grammar(grammar)
         return grammar

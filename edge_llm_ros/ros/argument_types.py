@@ -26,8 +26,8 @@ from edge_llm_ros.ros.messages import interface
 from edge_llm_ros.ros.narrowing import Narrowing, reason, with_keys
 from edge_llm_ros.tools.argument import Argument
 from edge_llm_ros.tools.gate import Refused
+from edge_llm_ros.tools.load_tools import LoadedTools
 from edge_llm_ros.tools.tool_file import Tool
-from edge_llm_ros.tools.toolset import LoadedTools
 from rosidl_parser.definition import BasicType
 
 _FULL_TURN = 360.0

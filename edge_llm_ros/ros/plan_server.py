@@ -31,7 +31,7 @@ from edge_llm_ros.flow.event import Finished
 from edge_llm_ros.flow.goal import Goal
 from edge_llm_ros.flow.metrics import Metrics
 from edge_llm_ros.flow.result import Outcome, Result
-from edge_llm_ros.flow.tool import COMPARE, FINISH, WAIT
+from edge_llm_ros.flow.tool import BUILTINS
 from edge_llm_ros.ros.conversions import feedback_message, goal_of, result_message
 from edge_llm_ros.tools.stop_latch import StopLatch
 from rclpy.action import ActionServer, CancelResponse, GoalResponse
@@ -188,7 +188,7 @@ class PlanServer:
                        parameters['loop_limit'])
         if goal.allowed_tools is not None:
             # The built-in ones do nothing to the robot, and a goal cannot end without one.
-            builtins = {FINISH, WAIT, COMPARE} & set(self._tools)
+            builtins = BUILTINS & set(self._tools)
             goal = replace(goal, allowed_tools=goal.allowed_tools | builtins)
         accepted = _Accepted(handle, goal)
         with self._changed:

@@ -39,9 +39,9 @@ from edge_llm_ros.ros.parameters import PlannerParameters
 from edge_llm_ros.ros.recovery import stop_leftovers
 from edge_llm_ros.ros.toolset import RosToolset
 from edge_llm_ros.tools.confirmation import Confirmations
+from edge_llm_ros.tools.load_tools import load_tools
+from edge_llm_ros.tools.read_file import read_file
 from edge_llm_ros.tools.stop_latch import StopLatch
-from edge_llm_ros.tools.tool_file import read_file
-from edge_llm_ros.tools.toolset import load_tools
 
 _ENGINE_FIELDS = (
     'context_tokens', 'max_sessions', 'batch_tokens', 'chunk_seconds', 'threads', 'batch_threads',

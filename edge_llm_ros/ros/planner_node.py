@@ -24,12 +24,15 @@ import threading
 import traceback
 from typing import Any
 
+from edge_llm_interfaces.msg import ToolList
 from edge_llm_ros.flow.errors import EdgeLlmError
 from edge_llm_ros.ros.confirm_server import ConfirmServer
 from edge_llm_ros.ros.parameters import PlannerParameters
 from edge_llm_ros.ros.plan_server import PlanServer
 from edge_llm_ros.ros.planner import Planner
+from edge_llm_ros.ros.qos import LATCHED
 from edge_llm_ros.ros.stop_server import StopServer
+from edge_llm_ros.ros.tool_list import tool_list
 from edge_llm_ros.tools.stop_latch import StopLatch
 import rclpy
 from rclpy.callback_groups import MutuallyExclusiveCallbackGroup, ReentrantCallbackGroup
@@ -83,6 +86,8 @@ class PlannerNode(LifecycleNodeMixin, Node):
         self._confirm = ConfirmServer(self, self._group)
         self._server = PlanServer(self, self._group, self._latch)
         self._stop = StopServer(self, self._group, self._latch, self._stop_robot, self._remember)
+        self._tools = self.create_publisher(
+            ToolList, '~/tools', LATCHED, callback_group=self._group)
         logger = logging.getLogger('edge_llm_ros')
         logger.setLevel(logging.INFO)
         logger.addHandler(_RosLogHandler(self))
@@ -114,15 +119,10 @@ class PlannerNode(LifecycleNodeMixin, Node):
 
     def _stop_robot(self) -> str:
         """End all goals and stop what goes on; nothing leaves any more."""
-        try:
-            ended = f'{self._server.stop()} goals ended'
-        except Exception as error:
-            # What goes on must be stopped all the same.
-            self.log_exception('stop')
-            ended = f'goals may go on ({type(error).__name__}: {error})'
+        goals = self._server.stop()
         planner = self._planner
         done = planner.toolset.stop() if planner is not None else []
-        return '; '.join([ended, *done])
+        return '; '.join([f'{goals} goals ended', *done])
 
     def _remember(self, stopped: bool) -> None:
         self._operator_told = True
@@ -152,6 +152,7 @@ class PlannerNode(LifecycleNodeMixin, Node):
                 self._planner = None
                 planner.close()
                 raise
+            self._tools.publish(tool_list(planner.toolset.loaded))
 
     def on_activate(self, state: LifecycleState) -> TransitionCallbackReturn:
         """Take goals."""
@@ -199,6 +200,7 @@ class PlannerNode(LifecycleNodeMixin, Node):
         self._deactivate()
         planner, self._planner = self._planner, None
         if planner is not None:
+            self._tools.publish(ToolList())
             planner.close()
 
     def start(self) -> None:

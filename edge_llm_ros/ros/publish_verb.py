@@ -95,8 +95,8 @@ class Publish:
             return not_ready
         if self._verb.rate:
             return self._at_rate(message, passage.duration, cancellation)
-        self._message.stamp(message)
         with self._latch.passing():
+            self._message.stamp(message)
             self._publisher.publish(message)
         return succeeded({'sent': True, 'subscribers': self.listeners()})
 
@@ -131,9 +131,9 @@ class Publish:
         while time.monotonic() - start < seconds:
             if cancellation.canceled:
                 return True
-            self._message.stamp(message)
             try:
                 with self._latch.passing():
+                    self._message.stamp(message)
                     self._publisher.publish(message)
             except Refused:
                 if not sent:

@@ -75,8 +75,8 @@ class ServiceCall:
                                   self._missing)
         if not_ready is not None:
             return not_ready
-        self._request.stamp(message)
         with self._latch.passing():
+            self._request.stamp(message)
             future = self._client.call_async(message)
         if not wait_for(future, deadline - time.monotonic(), cancellation):
             self._client.remove_pending_request(future)

@@ -26,8 +26,8 @@ from edge_llm_ros.ros.latest import Latest
 from edge_llm_ros.ros.messages import get, interface
 from edge_llm_ros.ros.plain_value import plain
 from edge_llm_ros.tools.condition import Condition
+from edge_llm_ros.tools.load_tools import LoadedTools
 from edge_llm_ros.tools.tool_file import ReadVerb
-from edge_llm_ros.tools.toolset import LoadedTools
 
 
 class TopicSignals:

@@ -20,17 +20,25 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from edge_llm_ros.flow.errors import ConfigError
+from edge_llm_ros.flow.tool import ASK_PERSON, LOOK_AROUND
 from edge_llm_ros.ros.action_verb import ActionCall
-from edge_llm_ros.ros.argument_types import resolved_tools
+from edge_llm_ros.ros.argument_types import request_class, resolved_tools
+from edge_llm_ros.ros.ask_person import AskPerson
 from edge_llm_ros.ros.goal_journal import GoalJournal
 from edge_llm_ros.ros.publish_verb import Publish
 from edge_llm_ros.ros.read_verb import Read
+from edge_llm_ros.ros.request_maker import RequestMaker
 from edge_llm_ros.ros.service_verb import ServiceCall
 from edge_llm_ros.ros.signals import TopicSignals
+from edge_llm_ros.ros.sources import source_reader
 from edge_llm_ros.tools.confirmation import Confirmations
 from edge_llm_ros.tools.gate import Gate
+from edge_llm_ros.tools.goal_facts import FactsReader, SourceReader
+from edge_llm_ros.tools.load_tools import LoadedTools
+from edge_llm_ros.tools.look_around import LookAroundTool
+from edge_llm_ros.tools.readings import Reading, Source
 from edge_llm_ros.tools.stop_latch import StopLatch
-from edge_llm_ros.tools.toolset import GatedToolset, LoadedTools
+from edge_llm_ros.tools.toolset import GatedToolset, OwnTool
 from rclpy.impl.implementation_singleton import rclpy_implementation
 
 VERBS: Mapping[str, Callable[..., Any]] = {
@@ -56,12 +64,23 @@ class RosToolset(GatedToolset):
                  latch: StopLatch | None = None, journal: GoalJournal | None = None,
                  confirmations: Confirmations | None = None) -> None:
         loaded = resolved_tools(loaded)
+        loaded.check_bounds()
+        self.loaded = loaded
+        self._clock = node.get_clock()
         self._made: dict[str, Any] = {}
+        self._sources: list[Any] = []
         self._signals: TopicSignals | None = None
         self._logger = node.get_logger()
         latch = latch or StopLatch()
         journal = journal or GoalJournal()
         try:
+            context = self._readers(node, group, loaded.context_from, loaded.files)
+            values = {(name, key): self._source(
+                node, group, argument.values_from,
+                f'{loaded.files[name]}: tools.{name}.arguments.{key}.values_from')
+                for name, tool in loaded.tools.items()
+                for key, argument in tool.arguments.items() if argument.values_from is not None}
+            own = self._own_tools(node, group, loaded)
             for name, tool in loaded.tools.items():
                 kind = next(verb for verb in VERBS if getattr(tool, verb) is not None)
                 where = f'{loaded.files[name]}: tools.{name}'
@@ -81,7 +100,37 @@ class RosToolset(GatedToolset):
         except BaseException:
             self.destroy()
             raise
-        super().__init__(loaded, self._made, gate)
+        super().__init__(loaded, dict(self._made), gate, own, FactsReader(loaded, context, values))
+
+    def _source(self, node: Any, group: Any, source: Source, where: str) -> SourceReader:
+        self._sources.append(source_reader(node, group, source, where))
+        return self._sources[-1]
+
+    def _readers(self, node: Any, group: Any, readings: Mapping[str, Reading],
+                 files: Mapping[str, str], key: str = 'context_from') -> dict[str, SourceReader]:
+        return {name: self._source(node, group, reading,
+                                   f'{files.get(f"{key}.{name}") or files.get("builtins")}: '
+                                   f'{key}.{name}') for name, reading in readings.items()}
+
+    def _own_tools(self, node: Any, group: Any, loaded: LoadedTools) -> dict[str, OwnTool]:
+        own: dict[str, OwnTool] = {}
+        settings = loaded.builtins.look_around
+        if settings is not None:
+            own[LOOK_AROUND] = LookAroundTool(settings, self._readers(
+                node, group, settings.readings, loaded.files, 'builtins.look_around.readings'))
+        if loaded.builtins.ask_person:
+            asking = AskPerson(node, group, loaded.builtins.ask_person)
+            self._sources.append(asking)
+            own[ASK_PERSON] = asking
+        return own
+
+    def unexposed(self, name: str) -> Mapping[str, Any]:
+        """Return the fields of a tool's message that no argument sets, with what they hold."""
+        tool = self.loaded.tools[name]
+        where = f'{self.loaded.files[name]}: tools.{name}'
+        asked = request_class(tool, where)
+        return {} if asked is None else RequestMaker(
+            tool, asked, where, self._clock).unexposed()
 
     def stop(self) -> list[str]:
         """
@@ -107,9 +156,10 @@ class RosToolset(GatedToolset):
         if self._signals is not None:
             self._signals.destroy()
             self._signals = None
-        for verb in self._made.values():
-            verb.destroy()
+        for made in (*self._made.values(), *self._sources):
+            made.destroy()
         self._made.clear()
+        self._sources.clear()
 
 
 def _check_target(node: Any, target: str, where: str) -> None:

@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from edge_llm_ros.tools.named_places import named_places
+from edge_llm_ros.tools.readings import ValuesFrom
 from edge_llm_ros.tools.strict_model import StrictModel
 from edge_llm_ros.tools.value_words import figure, kind_needed, told
 from pydantic import Field, model_validator, ValidationInfo
@@ -146,6 +147,7 @@ class Argument(Value):
     :param unit_of_model: what the model gives instead of the field's own value
     :param field: path of the request field, with dots; the argument's own name where it is left
         out
+    :param values_from: where the values that are allowed are read at the start of each goal
     """
 
     description: str = Field(min_length=1)
@@ -155,6 +157,7 @@ class Argument(Value):
     unit_of_model: Literal['degrees', 'yaw_degrees'] | None = Field(default=None, alias='as')
     default: Scalar | None = None
     field: str | None = None
+    values_from: ValuesFrom | None = None
 
     @model_validator(mode='before')
     @classmethod
@@ -171,13 +174,16 @@ class Argument(Value):
     def _consistent(self) -> Argument:
         ways = [key for key, there in (
             ('enum', self.enum), ('values', self.values), ('constants', self.constants),
-            ('as', self.unit_of_model)) if there is not None]
+            ('as', self.unit_of_model), ('values_from', self.values_from)) if there is not None]
         if len(ways) > 1:
             raise ValueError(f'give {" or ".join(ways)}, not both')
         if self.values is not None and (self.type != 'string' or self.field is not None):
             raise ValueError('values needs type string and names its fields itself (no field)')
         if self.unit_of_model is not None and self.type != 'number':
             raise ValueError(f'as: {self.unit_of_model} needs type number, not {self.type}')
+        if self.values_from is not None and (
+                self.type not in (None, 'string', 'integer') or self.default is not None):
+            raise ValueError('values_from needs type string or integer, and no default')
         if self.default is not None and self.type is not None and self.constants is None:
             self.check(self.default)
         return self

@@ -19,12 +19,10 @@ from __future__ import annotations
 from typing import Any
 
 from edge_llm_ros.flow.errors import ConfigError
-from edge_llm_ros.flow.tool import COMPARE, FINISH, ToolSchema, WAIT
+from edge_llm_ros.flow.tool import ToolSchema
 from edge_llm_ros.tools.argument import Argument, Value
-from edge_llm_ros.tools.tool_file import Builtins, Tool
+from edge_llm_ros.tools.tool_file import Tool
 from edge_llm_ros.tools.value_words import figure
-
-SUMMARY_LENGTH = 160
 
 
 def value_schema(value: Value, where: str) -> dict[str, Any]:
@@ -77,34 +75,4 @@ def tool_schema(name: str, tool: Tool) -> ToolSchema:
         'properties': {key: argument_schema(a, f'tools.{name}.arguments.{key}')
                        for key, a in tool.arguments.items()},
         'required': [key for key, a in tool.arguments.items() if a.default is None],
-    })
-
-
-def builtin_schemas(builtins: Builtins) -> tuple[ToolSchema, ...]:
-    """Return the built-in tools that are switched on."""
-    schemas = []
-    if builtins.compare:
-        number = {'type': 'number'}
-        schemas.append(
-            ToolSchema(
-                COMPARE, 'Compare a reading with a limit; call it before you decide.', {
-                    'type': 'object', 'properties': {'value': number, 'limit': number},
-                    'required': ['value', 'limit']
-                }))
-    if builtins.wait:
-        seconds = {'type': 'number', 'description': 'How long [s]', 'minimum': 0,
-                   'maximum': builtins.wait}
-        schemas.append(ToolSchema(WAIT, 'Wait before the next call.', {
-            'type': 'object', 'properties': {'seconds': seconds}, 'required': ['seconds']}))
-    if builtins.finish:
-        properties = {
-            'success': {
-                'type': 'boolean', 'description': 'true if the goal is reached, false if not'
-            }, 'summary': {
-                'type': 'string', 'description': 'One sentence: what was done or why not',
-                'maxLength': SUMMARY_LENGTH
-            }
-        }
-        schemas.append(ToolSchema(FINISH, 'End the goal; always the last call.', {
-            'type': 'object', 'properties': properties, 'required': ['success', 'summary']}))
-    return tuple(schemas)
+    }, tuple(key for key, a in tool.arguments.items() if a.values_from is not None))

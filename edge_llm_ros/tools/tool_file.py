@@ -16,28 +16,26 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 import re
-from typing import Any, ClassVar, Literal, TypeVar
+from typing import Any, ClassVar, Literal
 
-from edge_llm_ros.flow.errors import ConfigError
-from edge_llm_ros.flow.tool import COMPARE, FINISH, WAIT
-from edge_llm_ros.tools.argument import Argument, FOLDER
+from edge_llm_ros.tools.argument import Argument
+from edge_llm_ros.tools.builtins import Builtins
 from edge_llm_ros.tools.condition import ConditionText
 from edge_llm_ros.tools.field_paths import flat
+from edge_llm_ros.tools.names import Name, ToolName
 from edge_llm_ros.tools.rate_limit import RateLimit
+from edge_llm_ros.tools.readings import Readings
 from edge_llm_ros.tools.result_field import ResultField
-from edge_llm_ros.tools.strict_model import StrictModel as _Strict
-from edge_llm_ros.tools.strict_yaml import read_yaml
+from edge_llm_ros.tools.strict_model import StrictModel
 from edge_llm_ros.tools.virtual_argument import written_fields
-from pydantic import BaseModel, Field, field_validator, model_validator, ValidationError
+from pydantic import Field, field_validator, model_validator
 
-_NAME = re.compile(r'[a-z][a-z0-9_]{0,63}')
 _RESOURCE = re.compile(r'(~/)?[A-Za-z_][A-Za-z0-9_]*(/[A-Za-z_][A-Za-z0-9_]*)*')
 _INTERFACE = re.compile(r'[a-z][a-z0-9_]*/(msg|srv|action)/[A-Z][A-Za-z0-9]*')
 
 
-class _Interface(_Strict):
+class _Interface(StrictModel):
     kind: ClassVar[str] = 'msg'
     type: str
 
@@ -115,7 +113,7 @@ class ReadVerb(_Interface):
     _relative = field_validator('topic')(_relative)
 
 
-class Tool(_Strict):
+class Tool(StrictModel):
     """
     One tool; exactly one of service, action, publish and read.
 
@@ -132,7 +130,7 @@ class Tool(_Strict):
     action: ActionVerb | None = None
     publish: PublishVerb | None = None
     read: ReadVerb | None = None
-    arguments: dict[str, Argument] = Field(default_factory=dict, max_length=32)
+    arguments: dict[Name, Argument] = Field(default_factory=dict, max_length=32)
     fixed: dict[str, Any] = Field(default_factory=dict)
     result: list[str] | dict[str, ResultField] = Field(default_factory=list)
     timeout: float = Field(default=10.0, gt=0, le=3600)
@@ -194,76 +192,21 @@ class Tool(_Strict):
         return self
 
 
-class Builtins(_Strict):
-    """
-    Tools that need no ROS.
-
-    :param finish: whether the model can end a goal; without it, goals end by a limit
-    :param wait: seconds that the model may wait at most; 0 for no such tool
-    :param compare: whether the model can have two numbers compared, which small models do badly
-    """
-
-    finish: bool = True
-    compare: bool = True
-    wait: float = Field(default=30.0, ge=0, le=600)
-
-
-class ToolFile(_Strict):
+class ToolFile(StrictModel):
     """
     A tool file.
 
+    :param version: of the format
+    :param builtins: the planner's own tools; of several files, the last that says it counts
+    :param context_from: readings that the model is told at the start of each goal
     :param signals: topics that conditions are about, by the names that the conditions use
     :param rate_limit: of all tools together
+    :param tools: by name, in the order of the prompt
     """
 
     version: Literal[1]
     builtins: Builtins = Builtins()
-    signals: dict[str, ReadVerb] = Field(default_factory=dict, max_length=64)
+    context_from: Readings = Field(default_factory=dict, max_length=16)
+    signals: dict[Name, ReadVerb] = Field(default_factory=dict, max_length=64)
     rate_limit: RateLimit | None = None
-    tools: dict[str, Tool] = Field(max_length=256)
-
-    @field_validator('tools')
-    @classmethod
-    def _names(cls, tools: dict[str, Tool]) -> dict[str, Tool]:
-        for name, tool in tools.items():
-            for what in (name, *tool.arguments):
-                if not _NAME.fullmatch(what):
-                    raise ValueError(
-                        f'{what!r} is not a name of lowercase letters, digits and "_"')
-            if name in (FINISH, WAIT, COMPARE):
-                raise ValueError(f'{name!r} is built in; choose another name')
-        return tools
-
-    @field_validator('signals')
-    @classmethod
-    def _signal_names(cls, signals: dict[str, ReadVerb]) -> dict[str, ReadVerb]:
-        for name in signals:
-            if not _NAME.fullmatch(name):
-                raise ValueError(f'{name!r} is not a name of lowercase letters, digits and "_"')
-        return signals
-
-
-_PLAIN_WORDS = {
-    'Field required': 'is missing',
-    'Extra inputs are not permitted': 'is not a key here',
-    'Input should be a valid dictionary': 'a mapping is needed, such as {data: true}',
-}
-
-FileModel = TypeVar('FileModel', bound=BaseModel)
-
-
-def read_file(path: str, model: type[FileModel]) -> FileModel:
-    """
-    Read a YAML file of a given format.
-
-    :raises ConfigError: that names file and key for each thing that is wrong
-    """
-    try:
-        return model.model_validate(read_yaml(path), context={FOLDER: Path(path).parent})
-    except ValidationError as error:
-        lines = []
-        for problem in error.errors()[:20]:
-            where = '.'.join(str(part) for part in problem['loc']) or 'the file'
-            text = problem['msg'].removeprefix('Value error, ')
-            lines.append(f'{path}: {where}: {_PLAIN_WORDS.get(text, text)}')
-        raise ConfigError('\n'.join(lines)) from None
+    tools: dict[ToolName, Tool] = Field(max_length=256)

@@ -17,21 +17,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
 import logging
 from typing import Any, Protocol
 
 from edge_llm_ros.flow.cancellation import Cancellation
 from edge_llm_ros.flow.canonical_json import canonical_json
-from edge_llm_ros.flow.errors import ConfigError
-from edge_llm_ros.flow.tool import COMPARE, Observation, Status, ToolCall, ToolSchema, WAIT
+from edge_llm_ros.flow.tool import (
+    COMPARE, GoalFacts, NO_FACTS, Observation, Status, ToolCall, ToolSchema, WAIT)
 from edge_llm_ros.tools.call_cancellation import CallCancellation
 from edge_llm_ros.tools.compare import compare
-from edge_llm_ros.tools.condition import Condition
 from edge_llm_ros.tools.gate import Gate, pass_gate, Passage, Refused
-from edge_llm_ros.tools.rate_limit import RateLimit
-from edge_llm_ros.tools.schema import builtin_schemas, tool_schema
-from edge_llm_ros.tools.tool_file import Builtins, read_file, ReadVerb, Tool, ToolFile
+from edge_llm_ros.tools.goal_facts import check_choices, FactsReader
+from edge_llm_ros.tools.load_tools import LoadedTools
 
 logger = logging.getLogger(__name__)
 
@@ -76,65 +73,16 @@ def failed(reason: str, status: Status = Status.FAILED, result: Mapping[str, Any
     return Observation(status, canonical_json({'error': reason, **rest}), reason)
 
 
-@dataclass(frozen=True)
-class LoadedTools:
-    """
-    The tools of some files.
+class OwnTool(Protocol):
+    """A tool of the planner's own that needs more than its arguments."""
 
-    :param tools: by name, in the order of the prompt
-    :param files: the file of each
-    :param signals: topics that conditions are about, by name
-    :param rate_limits: of all tools together, one a file at most
-    """
+    def call(self, arguments: Mapping[str, Any], cancellation: Cancellation, dry_run: bool
+             ) -> Observation:
+        """
+        Make a call and wait a bounded time for what comes of it.
 
-    tools: Mapping[str, Tool]
-    builtins: Builtins
-    files: Mapping[str, str]
-    signals: Mapping[str, ReadVerb] = field(default_factory=dict)
-    rate_limits: tuple[RateLimit, ...] = ()
-
-
-def load_tools(paths: list[str]) -> LoadedTools:
-    """
-    Read tool files, in order, into one set of tools.
-
-    :raises ConfigError: if a file is wrong, or two define the same tool
-    """
-    tools: dict[str, Tool] = {}
-    files: dict[str, str] = {}
-    signals: dict[str, ReadVerb] = {}
-    rate_limits: list[RateLimit] = []
-    builtins = Builtins()
-    for path in paths:
-        file = read_file(path, ToolFile)
-        twice = sorted(set(tools) & set(file.tools))
-        if twice:
-            raise ConfigError(
-                f'{path}: tools.{twice[0]}: an earlier tool file has a tool of this name.')
-        tools.update(file.tools)
-        files.update(dict.fromkeys(file.tools, path))
-        for name, signal in file.signals.items():
-            if signals.setdefault(name, signal) != signal:
-                raise ConfigError(
-                    f'{path}: signals.{name}: an earlier tool file has another signal of this '
-                    f'name.')
-        rate_limits += [file.rate_limit] if file.rate_limit is not None else []
-        if 'builtins' in file.model_fields_set:
-            builtins = file.builtins
-    loaded = LoadedTools(tools, builtins, files, signals, tuple(rate_limits))
-    _check_conditions(loaded)
-    return loaded
-
-
-def _check_conditions(loaded: LoadedTools) -> None:
-    for name, tool in loaded.tools.items():
-        for key, texts in (('requires', tool.requires), ('while', tool.watched)):
-            for text in texts:
-                signal = Condition.parse(text).signal
-                if signal not in loaded.signals:
-                    raise ConfigError(
-                        f'{loaded.files[name]}: tools.{name}.{key}: {text!r}: there is no signal '
-                        f'{signal!r}; signals: {", ".join(loaded.signals) or "none"}.')
+        :raises Refused: if an argument is not allowed
+        """
 
 
 class GatedToolset:
@@ -144,27 +92,41 @@ class GatedToolset:
     :param loaded: the tools and which built-in ones are switched on
     :param verbs: by the names of the tools
     :param gate: of these tools; one that knows no signals and can ask nobody where left out
+    :param own: built-in tools that need ROS, by name
+    :param reader: reads what a goal is told at its start
     """
 
-    def __init__(self, loaded: LoadedTools, verbs: Mapping[str, Verb], gate: Gate | None = None
+    def __init__(self, loaded: LoadedTools, verbs: Mapping[str, Verb], gate: Gate | None = None,
+                 own: Mapping[str, OwnTool] | None = None, reader: FactsReader | None = None
                  ) -> None:
         self._gate = gate or Gate(loaded.tools, loaded.rate_limits)
+        self._loaded = loaded
         self._tools = dict(loaded.tools)
         self._builtins = loaded.builtins
         self._verbs = dict(verbs)
+        self._own = dict(own or {})
+        self._reader = reader
 
     def schemas(self) -> tuple[ToolSchema, ...]:
         """Return the tools in the order of the prompt."""
-        return (*(tool_schema(name, tool) for name, tool in self._tools.items()),
-                *builtin_schemas(self._builtins))
+        return self._loaded.schemas()
+
+    def facts(self, allowed: frozenset[str] | None, cancellation: Cancellation) -> GoalFacts:
+        """Read what a goal is told at its start."""
+        return NO_FACTS if self._reader is None else self._reader.read(allowed, cancellation)
 
     def call(self, call: ToolCall, cancellation: Cancellation, *, allowed: frozenset[str] | None,
-             dry_run: bool, on_progress: Callable[[str], None]) -> Observation:
+             dry_run: bool, on_progress: Callable[[str], None],
+             facts: GoalFacts = NO_FACTS) -> Observation:
         """Make a call through the gate and wait for what comes of it."""
         try:
             self._gate.check_stop()
             if allowed is not None and call.name not in allowed:
                 raise Refused(f'this goal may not call {call.name!r}')
+            if call.name in self._own:
+                return self._own[call.name].call(call.arguments, cancellation, dry_run)
+            if call.name in self._tools:
+                check_choices(call, self._tools[call.name], facts)
             if call.name == WAIT and self._builtins.wait:
                 return self._wait(call, cancellation, dry_run)
             if call.name == COMPARE and self._builtins.compare:

@@ -56,11 +56,13 @@ class LlamaModel:
     :param config: how to load it
     :param keep_loading: asked while the file is read; False gives it up
     :param progress: told the share that is there, as often
+    :param vocab_only: whether only the tokenizer and the metadata are wanted
     :raises EngineError: if it cannot be loaded
     """
 
     def __init__(self, config: EngineConfig, keep_loading: Callable[[], bool],
-                 progress: Callable[[float], None] = lambda share: None) -> None:
+                 progress: Callable[[float], None] = lambda share: None,
+                 vocab_only: bool = False) -> None:
         check_file(config.model_path)
         library.start()
         library.errors.clear()
@@ -73,6 +75,7 @@ class LlamaModel:
 
         callback = api.llama_progress_callback(on_progress)
         params.progress_callback = callback
+        params.vocab_only = vocab_only
         params.n_gpu_layers = config.gpu_layers if config.gpu_layers >= 0 else 999
         self.handle: Any = api.llama_model_load_from_file(os.fsencode(config.model_path), params)
         if not self.handle and not keep_loading():
