@@ -180,7 +180,7 @@ class EngineProcess:
             for _ in range(3):
                 pipes += os.pipe()
             self._start(pipes)
-        except OSError as error:
+        except (OSError, ValueError, subprocess.SubprocessError) as error:
             self.why = f'the engine process cannot be started: {error}.'
             self.ended.set()
             for pipe in pipes:
