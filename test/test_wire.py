@@ -32,8 +32,9 @@ from echo_peer import dump, READY
 from edge_llm_ros.flow.cancellation import Cancellation
 from edge_llm_ros.flow.tool import Observation, Status, ToolCall
 from edge_llm_ros.ros.toolset import RosToolset
+from edge_llm_ros.tools.builtins import Builtins
 from edge_llm_ros.tools.load_tools import LoadedTools
-from edge_llm_ros.tools.tool_file import Builtins, Tool
+from edge_llm_ros.tools.tool_file import Tool
 import pytest
 from rclpy.callback_groups import ReentrantCallbackGroup
 from rclpy.executors import SingleThreadedExecutor
