@@ -170,6 +170,7 @@ class Bench:
             'version': 1, 'builtins': dict(builtins or none), 'tools': dict(tools)})
         process = NodeProcess('edge_llm_ros.ros.planner_node', name, {
             'model_path': model, 'tool_files': [tool_file], 'context_tokens': 4096,
+            'step_budget': 120.0,
             'prompt_file': self.file('prompt.yaml', prompt or PROMPT), **parameters}, self.folder)
         self.processes.append(process)
         if active:

@@ -26,7 +26,8 @@ from edge_llm_ros.flow.goal import Goal
 from edge_llm_ros.flow.metrics import TokenCounts
 from edge_llm_ros.flow.model import CallCanceled, CallMade, Prefilling, Writing
 from edge_llm_ros.flow.result import Outcome, Result
-from edge_llm_ros.flow.tool import FINISH, NO_FACTS, Observation, Status, ToolCall, WAIT
+from edge_llm_ros.flow.tool import (
+    FallbackCall, FINISH, NO_FACTS, Observation, Status, ToolCall, WAIT)
 import pytest
 
 LOOK, DONE = ToolCall('look'), ToolCall(FINISH, {'success': True, 'summary': 'Seen.'})
@@ -71,6 +72,8 @@ class Script:
 
 class Tools:
     """Tools whose observations come from a function."""
+
+    fallback: FallbackCall | None = None
 
     def __init__(self, work=lambda call, cancellation, progress: '{}') -> None:
         self._work = work
@@ -247,3 +250,84 @@ def test_the_first_reason_of_a_cancellation_wins() -> None:
     assert cancellation.reason is Outcome.STOPPED and calls == ['kept', 'late']
     start = time.monotonic()
     assert cancellation.wait(9) and time.monotonic() - start < 5
+
+
+HOME = FallbackCall(ToolCall('go_home', {'fast': False}), 'The robot goes home.')
+
+
+@pytest.mark.parametrize('calls, outcome', [
+    ([LOOK] * 3, Outcome.LOOP), ([EngineError('gone')], Outcome.ENGINE_ERROR),
+    ([ContextFull('full')], Outcome.CONTEXT_FULL)])
+def test_a_fallback_is_one_call_after_the_planner_could_not_go_on(calls, outcome) -> None:
+    made: list[str] = []
+
+    def work(call, *_):
+        made.append(call.name)
+        return '{}'
+
+    tools = Tools(work)
+    tools.fallback = HOME
+    result, events, model = run(calls, tools)
+    assert result.outcome is outcome and made[-1] == 'go_home' and made.count('go_home') == 1
+    assert result.steps[-1].tool == 'go_home' and result.steps[-1].arguments == '{"fast": false}'
+    assert result.message.endswith(
+        'The robot goes home. The fallback call go_home was made.')
+    assert 'go_home' in model.note
+
+
+def test_a_fallback_is_not_for_what_somebody_decided() -> None:
+    tools = Tools(lambda call, *_: '{}')
+    tools.fallback = HOME
+    for calls, limits in (([DONE], {}), ([LOOK, LOOK], {'max_steps': 1})):
+        result, *_ = run(calls, tools, **limits)
+        assert 'go_home' not in [step.tool for step in result.steps]
+    for reason in (Outcome.CANCELED, Outcome.STOPPED, Outcome.DEACTIVATED, Outcome.PREEMPTED):
+        cancellation = Cancellation()
+        cancellation.cancel(reason)
+        result, *_ = run([LOOK], tools, cancellation)
+        assert result.outcome is reason and not result.steps
+
+
+def test_a_fallback_that_is_refused_is_told() -> None:
+    tools = Tools(lambda call, *_: Observation(Status.REFUSED, '{}', 'refused: stopped'))
+    tools.fallback = HOME
+    result, *_ = run([EngineError('gone')], tools)
+    assert result.message.endswith('The fallback call go_home failed: refused: stopped.')
+
+
+def test_an_operator_ends_a_fallback() -> None:
+    cancellation = Cancellation()
+
+    def work(call, cancellation_of_call, _):
+        cancellation.cancel(Outcome.STOPPED)
+        assert cancellation_of_call.wait(10.0), 'a second reason ends it'
+        return Observation(Status.CANCELED, '{}', 'canceled')
+
+    tools = Tools(work)
+    tools.fallback = HOME
+    cancellation.cancel(Outcome.TIMEOUT)
+    start = time.monotonic()
+    result, *_ = run([LOOK], tools, cancellation)
+    assert result.outcome is Outcome.TIMEOUT and time.monotonic() - start < 5
+
+
+class SlowScript(Script):
+    """A model that thinks for long."""
+
+    def next_call(self, allowed, cancellation: Cancellation, choices=None) -> Iterator[object]:
+        yield Prefilling(1, 1)
+        if cancellation.wait(5.0):
+            yield CallCanceled(TokenCounts(prefill=3), 0.1)
+            return
+        yield CallMade(DONE, TokenCounts(), 0.01, 0.03)
+
+
+def test_a_step_that_takes_too_long_ends_the_goal() -> None:
+    agent = Agent(SlowScript([]), Tools())
+    cancellation = Cancellation()
+    *_, end = agent.run(Goal('Look.', step_budget=0.05), cancellation)
+    assert end.result.outcome is Outcome.TIMEOUT and 'step_budget = 0.05' in end.result.message
+    assert not cancellation.canceled, 'only the step'
+    cancellation.cancel(Outcome.CANCELED)
+    *_, end = agent.run(Goal('Look.', step_budget=0.05), cancellation)
+    assert end.result.outcome is Outcome.CANCELED

@@ -23,7 +23,8 @@ import threading
 import time
 
 from edge_llm_ros.agent.loop_guard import LoopGuard
-from edge_llm_ros.flow.cancellation import Cancellation
+from edge_llm_ros.flow.cancellation import (
+    Cancellation, FallbackCancellation, StepCancellation)
 from edge_llm_ros.flow.canonical_json import canonical_json
 from edge_llm_ros.flow.errors import CallCutShort, ContextFull, EngineError
 from edge_llm_ros.flow.event import Event, EventKind, Finished
@@ -33,7 +34,7 @@ from edge_llm_ros.flow.model import CallCanceled, CallMade, Conversation, Model,
 from edge_llm_ros.flow.result import Outcome, Result
 from edge_llm_ros.flow.step import Step
 from edge_llm_ros.flow.tool import (
-    FINISH, GoalFacts, NO_FACTS, Observation, Status, ToolCall, Toolset)
+    FallbackCall, FINISH, GoalFacts, NO_FACTS, Observation, Status, ToolCall, Toolset)
 
 _SENTENCES = {
     Outcome.TIMEOUT: 'The time budget is spent.',
@@ -42,6 +43,11 @@ _SENTENCES = {
     Outcome.STOPPED: 'An operator stopped the robot.',
     Outcome.DEACTIVATED: 'The planner was deactivated.',
 }
+
+# The planner could not go on; in the other cases somebody decided that the goal ends.
+_FALLBACK_AFTER = (
+    Outcome.TIMEOUT, Outcome.ENGINE_ERROR, Outcome.LOOP, Outcome.CONTEXT_FULL)
+_FALLBACK_SECONDS = 30.0
 
 StepAndCall = Generator[Event, None, tuple[Step, ToolCall | None]]
 StepAndObservation = Generator[Event, None, tuple[Step, Observation]]
@@ -103,9 +109,24 @@ class _Run:
             outcome, message = Outcome.CONTEXT_FULL, str(error)
         except EngineError as error:
             outcome, message = Outcome.ENGINE_ERROR, str(error)
+        if outcome in _FALLBACK_AFTER and self._toolset.fallback is not None:
+            message = yield from self._fall_back(message, self._toolset.fallback)
         if outcome not in (Outcome.SUCCEEDED, Outcome.FAILED):
             self.note = f'The goal before this one was ended: {message}'
         yield Finished(Result(outcome, message, tuple(self._steps), self._now()))
+
+    def _fall_back(self, message: str, fallback: FallbackCall) -> Generator[Event, None, str]:
+        """Make the call that the tool file has for this case; return what the result says."""
+        call = fallback.call
+        step = Step(len(self._steps), call.name, canonical_json(dict(call.arguments)),
+                    Status.RUNNING)
+        cancellation = FallbackCancellation(self._cancellation, _FALLBACK_SECONDS)
+        step, observation = yield from self._make(step, call, cancellation, None)
+        self._keep(step)
+        yield Event(EventKind.STEP_DONE, step, '', self._now())
+        worked = observation.status in (Status.SUCCEEDED, Status.DRY_RUN)
+        how = 'was made' if worked else f'failed: {observation.error}'
+        return f'{message} {fallback.message} The fallback call {call.name} {how}.'
 
     def _now(self, step: Step | None = None) -> Metrics:
         metrics = self._metrics if step is None else self._metrics.plus_step(step.metrics)
@@ -120,7 +141,9 @@ class _Run:
 
     def _ended(self) -> tuple[Outcome, str]:
         reason = self._cancellation.reason
-        assert reason is not None
+        if reason is None:
+            return Outcome.TIMEOUT, (
+                f'A step took the model longer than step_budget = {self._goal.step_budget:g} s.')
         return reason, _SENTENCES.get(reason, reason.name)
 
     def _steps_until_end(self) -> End:
@@ -141,7 +164,8 @@ class _Run:
                 return self._ended()
             if call.name == FINISH:
                 return (yield from self._finish(step, call))
-            step, observation = yield from self._make(step, call)
+            step, observation = yield from self._make(
+                step, call, self._cancellation, self._allowed)
             self._keep(step)
             # Told before the goal ends, so that a session that goes on knows what happened.
             self._conversation.observe(call, observation)
@@ -163,8 +187,15 @@ class _Run:
 
     def _next_call(self, step: Step) -> StepAndCall:
         """Let the model make a call; the call is None if the goal must end."""
+        cancellation = StepCancellation(self._cancellation, self._goal.step_budget)
+        try:
+            return (yield from self._generate(step, cancellation))
+        finally:
+            cancellation.close()
+
+    def _generate(self, step: Step, cancellation: Cancellation) -> StepAndCall:
         for event in self._conversation.next_call(
-                self._allowed, self._cancellation, self._facts.choices):
+                self._allowed, cancellation, self._facts.choices):
             if isinstance(event, CallMade):
                 cost = Metrics(
                     steps=1, tokens=event.counts, first_token=event.first_token,
@@ -195,12 +226,13 @@ class _Run:
         outcome = Outcome.SUCCEEDED if reached else Outcome.FAILED
         return outcome, str(call.arguments.get('summary', ''))
 
-    def _make(self, step: Step, call: ToolCall) -> StepAndObservation:
+    def _make(self, step: Step, call: ToolCall, cancellation: Cancellation,
+              allowed: frozenset[str] | None) -> StepAndObservation:
         """Make a call while passing on its feedback."""
         yield self._event(EventKind.CALL, step)
         start = time.monotonic()
         working = _Working(lambda progress: self._toolset.call(
-            call, self._cancellation, allowed=self._allowed, dry_run=self._goal.dry_run,
+            call, cancellation, allowed=allowed, dry_run=self._goal.dry_run,
             on_progress=progress, facts=self._facts))
         for line in working.progress():
             yield self._event(EventKind.PROGRESS, step, line)

@@ -106,7 +106,7 @@ def run(args: argparse.Namespace) -> int:
     folder = args.logs or Path(tempfile.mkdtemp(prefix='edge_llm_demo_'))
     config = Path(get_package_share_directory('edge_llm_ros')) / 'config'
     parameters = {
-        'model_path': str(args.model), 'threads': args.threads,
+        'model_path': str(args.model), 'step_budget': 120.0, 'threads': args.threads,
         'prefix_folder': str(args.prefixes),
         'tool_files': [str(config / 'simulated_robot.yaml')], 'prompt_file': str(
             config / 'prompt.yaml')

@@ -63,6 +63,9 @@ class Evaluator:
             code = self._context.decode(sequence, position, tokens, rows)
         if code == DECODE_OK:
             self._cache.extend(sequence, tokens)
+            # A GPU is still at it: without waiting, neither would the time be that of the batch,
+            # nor a cancel be seen before the chunks that are queued behind it.
+            self._context.synchronize()
             self._measured(len(tokens), time.monotonic() - start)
             return True
         if code == DECODE_NO_SLOT:

@@ -36,6 +36,7 @@ class Cancellation:
         self._reason: Outcome | None = None
         self._callbacks: list[Callable[[], None]] = []
         self._deadline = float('inf')
+        self._insisted = False
 
     def limit(self, seconds: float) -> None:
         """Let TIMEOUT come this many seconds from now."""
@@ -45,6 +46,7 @@ class Cancellation:
         """End the goal for a reason; later reasons are ignored."""
         with self._lock:
             if self._reason is not None:
+                self._insisted = self._insisted or reason is not self._reason
                 return
             self._reason = reason
             callbacks = list(self._callbacks)
@@ -62,6 +64,11 @@ class Cancellation:
         """Why the goal must end, or None while it may go on."""
         self.check_deadline()
         return self._reason
+
+    @property
+    def insisted(self) -> bool:
+        """Say whether another reason came after the first: even a fallback must end."""
+        return self._insisted
 
     @property
     def canceled(self) -> bool:
@@ -94,3 +101,56 @@ class Cancellation:
         with self._lock:
             if callback in self._callbacks:
                 self._callbacks.remove(callback)
+
+
+class StepCancellation(Cancellation):
+    """
+    The cancellation of one step: ends with its goal, or when its own time is over.
+
+    :param goal: the cancellation of the goal
+    :param seconds: that the step may take; 0 for no limit
+    """
+
+    def __init__(self, goal: Cancellation, seconds: float) -> None:
+        super().__init__()
+        self._goal = goal
+        if seconds:
+            self.limit(seconds)
+        self._withdraw_from_goal = goal.on_cancel(self.check_deadline)
+
+    def check_deadline(self) -> None:
+        """Notice that the goal must end, or that the step's time is over."""
+        if self._reason is None and (reason := self._goal.reason) is not None:
+            self.cancel(reason)
+        super().check_deadline()
+
+    def close(self) -> None:
+        """Let go of the goal."""
+        self._withdraw_from_goal()
+
+
+class FallbackCancellation(Cancellation):
+    """
+    The cancellation of what is done after a goal has ended: only a second reason ends it.
+
+    :param goal: the cancellation of the goal
+    :param seconds: that it may take
+    """
+
+    def __init__(self, goal: Cancellation, seconds: float) -> None:
+        super().__init__()
+        self._goal = goal
+        self.limit(seconds)
+
+    def check_deadline(self) -> None:
+        """Notice that the end is insisted on, or that the time is over."""
+        if self._reason is None and self._goal.insisted:
+            self.cancel(Outcome.CANCELED)
+        super().check_deadline()
+
+    def wait(self, seconds: float) -> bool:
+        """Sleep until the time is over or it must end; returns True if it must."""
+        end = time.monotonic() + seconds
+        while not self.canceled and (left := end - time.monotonic()) > 0:
+            self._set.wait(min(left, 0.1))
+        return self.canceled

@@ -31,6 +31,7 @@ class Goal:
     :param allowed_tools: names of the tools that may be called; None for all
     :param max_steps: tool calls at most, finish included
     :param time_budget: seconds at most
+    :param step_budget: seconds of inference of one step at most; 0 for no limit
     :param loop_limit: equal calls with equal observations in a row that end the goal
     :param dry_run: reads run; acts pass every check and are not sent
     """
@@ -41,5 +42,6 @@ class Goal:
     allowed_tools: frozenset[str] | None = None
     max_steps: int = 16
     time_budget: float = 300.0
+    step_budget: float = 0.0
     loop_limit: int = 3
     dry_run: bool = False

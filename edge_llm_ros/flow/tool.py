@@ -105,8 +105,24 @@ class GoalFacts:
 NO_FACTS = GoalFacts()
 
 
+@dataclass(frozen=True)
+class FallbackCall:
+    """
+    What is done when a goal ends because the planner could not go on.
+
+    :param message: a sentence that is added to the result's
+    """
+
+    call: ToolCall
+    message: str
+
+
 class Toolset(Protocol):
     """What the agent can call."""
+
+    @property
+    def fallback(self) -> FallbackCall | None:
+        """Return what is done when the planner cannot go on; None for nothing."""
 
     def schemas(self) -> tuple[ToolSchema, ...]:
         """Return the tools in the order of the prompt."""

@@ -58,6 +58,7 @@ class Owner(Protocol):
     format: ChatFormat
     tools: tuple[ToolSchema, ...]
     limits: GenerationLimits
+    log_prompts: bool
     prefix: Tokens
 
     def tokens(self, pieces: Sequence[Piece]) -> Tokens:
@@ -144,6 +145,9 @@ class LocalConversation:
                  ) -> Generator[Prefilling | Writing, None, Completion]:
         """Generate a call and return how it ended."""
         model = self._model
+        if model.log_prompts:
+            logger.info('%s: %s', self.name, model.engine.detokenize(
+                (self.tokens + opening)[len(model.prefix):]).decode('utf-8', 'replace'))
         written: list[int] = []
         for event in self._generate(self.tokens + opening, grammar, model.limits.call_tokens,
                                     cancellation):

@@ -53,6 +53,7 @@ class LocalModel:
         self.format = chat_format
         self.tools = tuple(tools)
         self.limits = limits
+        self.log_prompts = False
         self._pieces = PieceTokenizer(engine, engine.info().special_tokens)
         self.prefix = self.tokens(chat_format.prefix(system, tools, examples))
         self._conversations: OrderedDict[str, LocalConversation] = OrderedDict()

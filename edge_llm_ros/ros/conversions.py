@@ -99,7 +99,8 @@ def result_message(result: Result) -> Any:
                        metrics=metrics_message(result.metrics))
 
 
-def goal_of(request: Any, max_steps: int, time_budget: float, loop_limit: int) -> Goal:
+def goal_of(request: Any, max_steps: int, time_budget: float, step_budget: float,
+            loop_limit: int) -> Goal:
     """
     Return the goal of a request.
 
@@ -113,5 +114,6 @@ def goal_of(request: Any, max_steps: int, time_budget: float, loop_limit: int) -
         allowed_tools=frozenset(request.allowed_tools) or None,
         max_steps=request.max_steps or max_steps,
         time_budget=seconds(request.time_budget) or time_budget,
+        step_budget=step_budget,
         loop_limit=loop_limit,
         dry_run=request.dry_run)

@@ -26,6 +26,7 @@ from edge_llm_ros.ros.conversions import text_message
 from edge_llm_ros.ros.planner import Planner
 from edge_llm_ros.ros.qos import COMMAND
 from rclpy.callback_groups import MutuallyExclusiveCallbackGroup
+from rclpy.clock import Clock, ClockType
 
 TOPIC = '/diagnostics'  # where diagnostic aggregators listen, whatever the namespace
 _PERIOD = 1.0  # seconds
@@ -53,8 +54,8 @@ class Diagnostics:
         # On its own clock and in its own group: neither a simulation that stands still nor a
         # transition that takes its time silences it.
         self._timer = node.create_timer(
-            _PERIOD, self._publish, callback_group=MutuallyExclusiveCallbackGroup(),
-            clock=node.steady_clock)
+            _PERIOD, self._publish, MutuallyExclusiveCallbackGroup(),
+            Clock(clock_type=ClockType.STEADY_TIME))
 
     def _publish(self) -> None:
         try:

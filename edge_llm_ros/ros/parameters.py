@@ -77,6 +77,7 @@ class PlannerParameter:
 
 
 P = PlannerParameter
+GOAL_POLICIES = ('queue', 'reject', 'preempt')
 PARAMETERS: Sequence[PlannerParameter] = (
     P('autostart', False, 'Configure and activate by itself when it starts.'),
     P('model_path', '', 'GGUF file of the model.'),
@@ -119,25 +120,25 @@ PARAMETERS: Sequence[PlannerParameter] = (
       'pays.'),
     P('draft_model_path', '', 'A smaller GGUF file with the same vocabulary, which guesses free '
       'text where that pays; empty: none.'),
-    P('call_tokens', 256, 'Generated tokens of a call at most.', bounds=(16, 4096)),
+    P('call_tokens', 256, 'Generated tokens of a call at most.', live=True, bounds=(16, 4096)),
     P('text_length',
       160,
       'Characters of a free text that the model writes at most.',
-      bounds=(8, 512)),
+      live=True, bounds=(8, 512)),
     P('observation_tokens', 512, 'Tokens of a tool result at most; longer ones are cut, with a '
-      'mark.', bounds=(16, 1 << 20)),
+      'mark.', live=True, bounds=(16, 1 << 20)),
     P('session_tokens', 0, 'Tokens of a session at most, beyond which its oldest messages are '
-      'dropped; 0: what the context holds.', bounds=(0, 1 << 20)),
+      'dropped; 0: what the context holds.', live=True, bounds=(0, 1 << 20)),
     P('summary_length', 0, 'Characters in which the model sums up messages before they are '
-      'dropped; 0: it does not.', bounds=(0, 512)),
-    P('temperature', 0.0, 'Of sampling; 0 is greedy.', bounds=(0.0, 2.0)),
-    P('top_k', 40, 'Sampling: the best tokens kept; 0: all.', bounds=(0, 1000)),
-    P('top_p', 0.95, 'Sampling: probability mass kept.', bounds=(0.01, 1.0)),
+      'dropped; 0: it does not.', live=True, bounds=(0, 512)),
+    P('temperature', 0.0, 'Of sampling; 0 is greedy.', live=True, bounds=(0.0, 2.0)),
+    P('top_k', 40, 'Sampling: the best tokens kept; 0: all.', live=True, bounds=(0, 1000)),
+    P('top_p', 0.95, 'Sampling: probability mass kept.', live=True, bounds=(0.01, 1.0)),
     P('min_p',
       0.05,
       'Sampling: share of the best probability that a token needs.',
-      bounds=(0.0, 1.0)),
-    P('seed', 0, 'Of sampling.', bounds=(0, (1 << 31) - 1)),
+      live=True, bounds=(0.0, 1.0)),
+    P('seed', 0, 'Of sampling.', live=True, bounds=(0, (1 << 31) - 1)),
     P('max_steps', 16, 'Tool calls of a goal that does not say.', live=True, bounds=(1, 1000)),
     P('time_budget',
       300.0,
@@ -149,8 +150,20 @@ PARAMETERS: Sequence[PlannerParameter] = (
       'Equal calls with equal results in a row that end a goal.',
       live=True,
       bounds=(2, 100)),
+    P('step_budget', 5.0, 'Seconds of inference of one step; a goal whose step takes longer ends '
+      'TIMEOUT. 0: no limit.', live=True, bounds=(0.0, 86400.0)),
+    P('goal_policy', 'queue', 'What happens to a goal that comes while another runs: it waits, is '
+      'rejected, or ends the others PREEMPTED.', live=True, choices=GOAL_POLICIES),
     P('queue_length', 4, 'Goals that wait at most; more are rejected.', live=True,
       bounds=(0, 100)),
+    P('log_prompts', False, 'Log what the model is given at each step, after the prefix.',
+      live=True),
+    P('trace_dir', '', 'Folder that takes a file for each goal, which "edge_llm trace" shows; '
+      'empty: none.', live=True),
+    P('hit_rate_warning', 0.8, 'Diagnostics warn where less of the last prompts came from the KV '
+      'cache.', live=True, bounds=(0.0, 1.0)),
+    P('memory_warning', 256 << 20, 'Diagnostics warn where fewer bytes of memory are available.',
+      live=True, bounds=(0, 1 << 40)),
 )
 
 

@@ -17,28 +17,30 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 import threading
 import time
 from typing import Any
 
 from edge_llm_interfaces.action import Plan
-from edge_llm_ros.agent.agent import Agent
 from edge_llm_ros.flow.cancellation import Cancellation
 from edge_llm_ros.flow.errors import EdgeLlmError
-from edge_llm_ros.flow.event import Finished
+from edge_llm_ros.flow.event import Event
 from edge_llm_ros.flow.goal import Goal
+from edge_llm_ros.flow.goal_observer import GoalObserver
 from edge_llm_ros.flow.metrics import Metrics
 from edge_llm_ros.flow.result import Outcome, Result
 from edge_llm_ros.flow.tool import BUILTINS
 from edge_llm_ros.ros.conversions import feedback_message, goal_of, result_message
+from edge_llm_ros.ros.goal_runner import GoalRunner
+from edge_llm_ros.ros.parameters import GOAL_POLICIES
 from edge_llm_ros.tools.stop_latch import StopLatch
 from rclpy.action import ActionServer, CancelResponse, GoalResponse
 from rclpy.impl.implementation_singleton import rclpy_implementation
 
 _CANCELING_SECONDS = 2.0  # rclpy may take from accepting a cancel to the state that follows
 _CLOSE_SECONDS = 10.0
+QUEUE, REJECT, PREEMPT = GOAL_POLICIES
 
 
 @dataclass
@@ -50,6 +52,15 @@ class _Accepted:
     cancellation: Cancellation = field(default_factory=Cancellation)
     result: Result | None = None
     done: threading.Event = field(default_factory=threading.Event)
+
+    @property
+    def id(self) -> bytes:
+        """Return the goal's id."""
+        return bytes(self.handle.goal_id.uuid)
+
+    def tell(self, event: Event) -> None:
+        """Give the client feedback."""
+        self.handle.publish_feedback(feedback_message(event))
 
     def end(self, result: Result) -> None:
         """Let the execute callback give the goal its terminal state."""
@@ -67,20 +78,21 @@ class PlanServer:
     :param node: the planner node
     :param group: reentrant callback group
     :param latch: set by an operator's stop; no goals are taken meanwhile
+    :param observer: is told of every accepted goal, and of its end
     """
 
-    def __init__(self, node: Any, group: Any, latch: StopLatch) -> None:
+    def __init__(self, node: Any, group: Any, latch: StopLatch, observer: GoalObserver) -> None:
         self._latch = latch
+        self._observer = observer
         self._node = node
         self._logger = node.get_logger()
         self._changed = threading.Condition()
         self._waiting: deque[_Accepted] = deque()
         self._running: _Accepted | None = None
-        self._agent: Agent | None = None
+        self._runner: GoalRunner | None = None
         self._tools: tuple[str, ...] = ()
         self._thread: threading.Thread | None = None
         self._max_goal_bytes = 0
-        self._peak_memory_bytes: Callable[[], int] = int
         self._reserved = 0  # goals between our yes and rclpy's acceptance
         self._accepted: dict[bytes, _Accepted] = {}
         self._canceled_early: set[bytes] = set()
@@ -89,22 +101,20 @@ class PlanServer:
             handle_accepted_callback=self._on_accepted, cancel_callback=self._on_cancel,
             callback_group=group)
 
-    def open(self, agent: Agent, tools: tuple[str, ...], max_goal_bytes: int,
-             peak_memory_bytes: Callable[[], int]) -> None:
+    def open(self, runner: GoalRunner, tools: tuple[str, ...], max_goal_bytes: int) -> None:
         """
-        Take goals for an agent.
+        Take goals.
 
+        :param runner: runs them
         :param tools: names of all tools
         :param max_goal_bytes: of instruction and context; more cannot fit into the context
-        :param peak_memory_bytes: asked at the end of each goal
         :raises EdgeLlmError: if a goal of before has still not ended
         """
         with self._changed:
             if self._thread is not None and self._thread.is_alive():
                 raise EdgeLlmError('a goal has still not ended: its tool does not return')
-            self._agent, self._tools, self._max_goal_bytes = agent, tools, max_goal_bytes
-            self._peak_memory_bytes = peak_memory_bytes
-            self._thread = threading.Thread(target=self._run, args=(agent,), daemon=True)
+            self._runner, self._tools, self._max_goal_bytes = runner, tools, max_goal_bytes
+            self._thread = threading.Thread(target=self._run, args=(runner,), daemon=True)
             self._thread.start()
 
     def close(self) -> bool:
@@ -114,11 +124,8 @@ class PlanServer:
         :returns: False if a running goal did not end in time
         """
         with self._changed:
-            self._agent = None
-            waiting = list(self._waiting)
-            self._waiting.clear()
-            for accepted in [*waiting, *([self._running] if self._running else [])]:
-                accepted.cancellation.cancel(Outcome.DEACTIVATED)
+            self._runner = None
+            waiting = self._cancel_all(Outcome.DEACTIVATED)
             self._changed.notify_all()
         for accepted in waiting:
             self._end_waiting(accepted)
@@ -134,14 +141,11 @@ class PlanServer:
         :returns: how many there were
         """
         with self._changed:
-            waiting = list(self._waiting)
-            self._waiting.clear()
-            goals = [*waiting, *([self._running] if self._running else [])]
-            for accepted in goals:
-                accepted.cancellation.cancel(Outcome.STOPPED)
+            running = self._running is not None
+            waiting = self._cancel_all(Outcome.STOPPED)
         for accepted in waiting:
             self._end_waiting(accepted)
-        return len(goals)
+        return len(waiting) + running
 
     # Callbacks of rclpy; an exception in one of them would end the executor
 
@@ -160,12 +164,15 @@ class PlanServer:
 
     def _why_not(self, request: Any) -> str:
         with self._changed:
-            if self._agent is None:
+            if self._runner is None:
                 return 'the planner is not active'
             if self._latch.engaged:
                 return 'an operator stopped the robot; ~/release lets goals pass again'
             there = len(self._waiting) + self._reserved + (self._running is not None)
-            if there > self._node.parameters['queue_length']:
+            policy = self._node.parameters['goal_policy']
+            if policy == REJECT and there:
+                return 'another goal runs already (goal_policy: reject)'
+            if policy == QUEUE and there > self._node.parameters['queue_length']:
                 return f'{there - 1} goals are waiting already (queue_length)'
             size = len(request.instruction.encode()) + len(request.context.encode())
             if size > self._max_goal_bytes:
@@ -185,27 +192,41 @@ class PlanServer:
     def _on_accepted(self, handle: Any) -> None:
         parameters = self._node.parameters
         goal = goal_of(handle.request, parameters['max_steps'], parameters['time_budget'],
-                       parameters['loop_limit'])
+                       parameters['step_budget'], parameters['loop_limit'])
         if goal.allowed_tools is not None:
             # The built-in ones do nothing to the robot, and a goal cannot end without one.
             builtins = BUILTINS & set(self._tools)
             goal = replace(goal, allowed_tools=goal.allowed_tools | builtins)
         accepted = _Accepted(handle, goal)
+        self._observer.accepted(accepted.id, goal)
+        preempted: list[_Accepted] = []
         with self._changed:
             self._reserved -= 1
-            self._accepted[bytes(handle.goal_id.uuid)] = accepted
-            if bytes(handle.goal_id.uuid) in self._canceled_early:
-                self._canceled_early.discard(bytes(handle.goal_id.uuid))
+            self._accepted[accepted.id] = accepted
+            if accepted.id in self._canceled_early:
+                self._canceled_early.discard(accepted.id)
                 accepted.cancellation.cancel(Outcome.CANCELED)
-            elif self._agent is None:
+            elif self._runner is None:
                 accepted.cancellation.cancel(Outcome.DEACTIVATED)
             elif self._latch.engaged:
                 accepted.cancellation.cancel(Outcome.STOPPED)
             else:
+                if parameters['goal_policy'] == PREEMPT:
+                    preempted = self._cancel_all(Outcome.PREEMPTED)
                 self._waiting.append(accepted)
                 self._changed.notify_all()
-                return
-        self._end_waiting(accepted)
+        for ended in preempted:
+            self._end_waiting(ended)
+        if accepted.cancellation.canceled:
+            self._end_waiting(accepted)
+
+    def _cancel_all(self, reason: Outcome) -> list[_Accepted]:
+        """End the running goal and return those that waited, to be ended by the caller."""
+        waiting = list(self._waiting)
+        self._waiting.clear()
+        for accepted in [*waiting, *([self._running] if self._running else [])]:
+            accepted.cancellation.cancel(reason)
+        return waiting
 
     def _on_cancel(self, handle: Any) -> CancelResponse:
         with self._changed:
@@ -242,10 +263,10 @@ class PlanServer:
 
     # The thread that runs goals
 
-    def _run(self, agent: Agent) -> None:
+    def _run(self, runner: GoalRunner) -> None:
         while True:
             with self._changed:
-                while not self._waiting and self._agent is agent:
+                while not self._waiting and self._runner is runner:
                     self._changed.wait()
                 if not self._waiting:
                     return
@@ -253,39 +274,24 @@ class PlanServer:
             result = Result(Outcome.ENGINE_ERROR, 'the goal could not be started', (), Metrics())
             try:
                 _start(accepted.handle)
-                result = self._run_goal(agent, accepted)
+                result = runner.run(accepted.id, accepted.goal, accepted.cancellation,
+                                    accepted.tell)
             except Exception:
                 # This thread must outlive every goal.
                 self._node.log_exception('a goal failed')
+            self._observer.finished(accepted.id, accepted.goal, result)
             accepted.end(result)
             with self._changed:
                 self._running = None
-
-    def _run_goal(self, agent: Agent, accepted: _Accepted) -> Result:
-        goal = accepted.goal
-        accepted.cancellation.limit(goal.time_budget)
-        self._logger.info(f'goal: {goal.instruction!r}')
-        result = Result(Outcome.ENGINE_ERROR, 'the agent ended without a result', (), Metrics())
-        try:
-            for event in agent.run(goal, accepted.cancellation):
-                if isinstance(event, Finished):
-                    result = event.result
-                else:
-                    accepted.handle.publish_feedback(feedback_message(event))
-        except Exception as error:
-            # Ours: the goal must end all the same, and the node stay.
-            self._node.log_exception('the goal failed')
-            result = replace(result, message=f'{type(error).__name__}: {error}')
-        self._logger.info(f'{result.outcome.name}: {result.message}')
-        return replace(result, metrics=replace(
-            result.metrics, peak_memory_bytes=self._peak_memory_bytes()))
 
     def _end_waiting(self, accepted: _Accepted) -> None:
         """End a goal that never ran."""
         reason = accepted.cancellation.reason or Outcome.DEACTIVATED
         if reason is Outcome.CANCELED:
             _is_canceling(accepted.handle)
-        accepted.end(Result(reason, 'The goal ended before its turn came.', (), Metrics()))
+        result = Result(reason, 'The goal ended before its turn came.', (), Metrics())
+        self._observer.finished(accepted.id, accepted.goal, result)
+        accepted.end(result)
         try:
             _start(accepted.handle)
         except Exception:

@@ -157,6 +157,7 @@ class Planner:
     def before_goal(self) -> None:
         """Let the parameters that are live count for the next goal."""
         self.model.limits = self._limits()
+        self.model.log_prompts = self._parameters['log_prompts']
 
     def _load_engine(self, config: EngineConfig) -> Engine:
         told = time.monotonic()

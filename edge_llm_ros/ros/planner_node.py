@@ -18,6 +18,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 import logging
+import os
 import signal
 import sys
 import threading
@@ -26,16 +27,24 @@ from typing import Any
 
 from edge_llm_interfaces.msg import ToolList
 from edge_llm_ros.flow.errors import EdgeLlmError
+from edge_llm_ros.flow.goal_observer import GoalObservers
+from edge_llm_ros.flow.goal_statistics import GoalStatistics
 from edge_llm_ros.ros.confirm_server import ConfirmServer
+from edge_llm_ros.ros.diagnostics import Diagnostics
+from edge_llm_ros.ros.event_publisher import EventPublisher
+from edge_llm_ros.ros.goal_runner import GoalRunner
 from edge_llm_ros.ros.parameters import PlannerParameters
 from edge_llm_ros.ros.plan_server import PlanServer
 from edge_llm_ros.ros.planner import Planner
 from edge_llm_ros.ros.qos import LATCHED
+from edge_llm_ros.ros.status_publisher import StatusPublisher
 from edge_llm_ros.ros.stop_server import StopServer
 from edge_llm_ros.ros.tool_list import tool_list
 from edge_llm_ros.tools.stop_latch import StopLatch
+from edge_llm_ros.trace.writer import TraceWriter
 import rclpy
 from rclpy.callback_groups import MutuallyExclusiveCallbackGroup, ReentrantCallbackGroup
+from rclpy.clock import Clock, ClockType
 from rclpy.exceptions import ParameterException
 from rclpy.executors import ExternalShutdownException, MultiThreadedExecutor
 from rclpy.lifecycle import LifecycleNodeMixin, LifecycleState, TransitionCallbackReturn
@@ -45,6 +54,7 @@ from rclpy.signals import SignalHandlerOptions
 
 # One waits for the running goal, one may load the model; two are left for everything else.
 _EXECUTOR_THREADS = 4
+_STATUS_PERIOD = 0.5  # seconds between two looks at what changed
 
 
 class _RosLogHandler(logging.Handler):
@@ -84,10 +94,24 @@ class PlannerNode(LifecycleNodeMixin, Node):
         self._latch = StopLatch()
         self._operator_told = False  # to stop or to release, since this process began
         self._confirm = ConfirmServer(self, self._group)
-        self._server = PlanServer(self, self._group, self._latch)
+        self.doing = ''  # what takes time now
+        self.last_error = ''  # of the last transition
+        self._statistics = GoalStatistics()
+        self._status = StatusPublisher(self, self._statistics)
+        self._trace = TraceWriter()
+        self._observers = GoalObservers(
+            [self._statistics, self._status, EventPublisher(self), self._trace],
+            self.log_exception)
+        self._server = PlanServer(self, self._group, self._latch, self._observers)
         self._stop = StopServer(self, self._group, self._latch, self._stop_robot, self._remember)
         self._tools = self.create_publisher(
             ToolList, '~/tools', LATCHED, callback_group=self._group)
+        Diagnostics(self, self._statistics, lambda: self._planner)
+        # On a clock of its own, and in a group of its own, so that neither a simulation that
+        # stands still nor a transition that takes its time holds it up.
+        self._timer = self.create_timer(
+            _STATUS_PERIOD, self._status.publish, MutuallyExclusiveCallbackGroup(),
+            Clock(clock_type=ClockType.STEADY_TIME))
         logger = logging.getLogger('edge_llm_ros')
         logger.setLevel(logging.INFO)
         logger.addHandler(_RosLogHandler(self))
@@ -97,9 +121,22 @@ class PlannerNode(LifecycleNodeMixin, Node):
         """Say whether what configure reads may change."""
         return self._planner is None and not self._configuring.locked()
 
+    @property
+    def state_label(self) -> str:
+        """Return the name of the lifecycle state."""
+        return str(self._state_machine.current_state[1])
+
+    @property
+    def model_name(self) -> str:
+        """Return the name of the loaded model; empty without one."""
+        planner = self._planner
+        return planner.info.name if planner is not None and planner.info is not None else ''
+
     def log(self, line: str) -> None:
         """Log a line for the person who waits."""
+        self.doing = line
         self.get_logger().info(line)
+        self._status.publish()
 
     def log_exception(self, what: str) -> None:
         """Log the exception that is being handled, with its traceback."""
@@ -110,19 +147,29 @@ class PlannerNode(LifecycleNodeMixin, Node):
         try:
             work()
         except EdgeLlmError as error:
-            self.get_logger().error(f'{name} failed: {error}')
+            self.last_error = f'{name} failed: {error}'
+            self.get_logger().error(self.last_error)
             return TransitionCallbackReturn.FAILURE
-        except Exception:
+        except Exception as error:
+            self.last_error = f'{name} failed: {type(error).__name__}: {error}'
             self.log_exception(f'{name} failed')
             return TransitionCallbackReturn.FAILURE
+        finally:
+            self.doing = ''
+        self.last_error = ''
         return TransitionCallbackReturn.SUCCESS
 
     def _stop_robot(self) -> str:
         """End all goals and stop what goes on; nothing leaves any more."""
-        goals = self._server.stop()
+        try:
+            ended = f'{self._server.stop()} goals ended'
+        except Exception as error:
+            # What goes on must be stopped all the same.
+            self.log_exception('stop')
+            ended = f'goals may go on ({type(error).__name__}: {error})'
         planner = self._planner
         done = planner.toolset.stop() if planner is not None else []
-        return '; '.join([f'{goals} goals ended', *done])
+        return '; '.join([ended, *done])
 
     def _remember(self, stopped: bool) -> None:
         self._operator_told = True
@@ -164,9 +211,17 @@ class PlannerNode(LifecycleNodeMixin, Node):
         planner = self._planner
         for publisher in planner.toolset.stopping_publishers():
             publisher.stop()
-        self._server.open(planner.agent(), tuple(t.name for t in planner.toolset.schemas()),
-                          planner.max_goal_bytes, planner.peak_memory_bytes)
+        runner = GoalRunner(self, planner.agent(), self._observers, self._before_goal,
+                            planner.peak_memory_bytes)
+        self._server.open(runner, tuple(t.name for t in planner.toolset.schemas()),
+                          planner.max_goal_bytes)
         self.get_logger().info('ready for goals')
+
+    def _before_goal(self) -> None:
+        """Let live parameters count for the next goal."""
+        self._trace.write_to(os.path.expanduser(self.parameters['trace_dir']))
+        if self._planner is not None:
+            self._planner.before_goal()
 
     def on_deactivate(self, state: LifecycleState) -> TransitionCallbackReturn:
         """End running goals and reject new ones."""

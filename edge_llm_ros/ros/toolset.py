@@ -101,6 +101,11 @@ class RosToolset(GatedToolset):
             self.destroy()
             raise
         super().__init__(loaded, dict(self._made), gate, own, FactsReader(loaded, context, values))
+        try:
+            self.check_fallback()
+        except ConfigError:
+            self.destroy()
+            raise
 
     def _source(self, node: Any, group: Any, source: Source, where: str) -> SourceReader:
         self._sources.append(source_reader(node, group, source, where))

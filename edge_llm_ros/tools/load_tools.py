@@ -24,6 +24,7 @@ from edge_llm_ros.flow.errors import ConfigError
 from edge_llm_ros.flow.tool import ToolSchema
 from edge_llm_ros.tools.builtins import builtin_schemas, Builtins
 from edge_llm_ros.tools.condition import Condition
+from edge_llm_ros.tools.fallback import Fallback
 from edge_llm_ros.tools.rate_limit import RateLimit
 from edge_llm_ros.tools.read_file import read_file
 from edge_llm_ros.tools.readings import Reading
@@ -44,6 +45,7 @@ class LoadedTools:
     :param signals: topics that conditions are about, by name
     :param rate_limits: of all tools together, one a file at most
     :param context_from: readings that the model is told at the start of each goal
+    :param fallback: what is done when the planner cannot go on
     """
 
     tools: Mapping[str, Tool]
@@ -52,6 +54,7 @@ class LoadedTools:
     signals: Mapping[str, ReadVerb] = field(default_factory=dict)
     rate_limits: tuple[RateLimit, ...] = ()
     context_from: Mapping[str, Reading] = field(default_factory=dict)
+    fallback: Fallback | None = None
 
     def schemas(self) -> tuple[ToolSchema, ...]:
         """Return the tools as the model sees them, in the order of the prompt."""
@@ -81,7 +84,7 @@ def load_tools(paths: Sequence[str]) -> LoadedTools:
     signals: dict[str, ReadVerb] = {}
     rate_limits: list[RateLimit] = []
     files: dict[str, str] = {}
-    builtins = Builtins()
+    builtins, fallback = Builtins(), None
     for path in paths:
         file = read_file(path, ToolFile)
         _merge(path, 'tools.', tools, file.tools, files)
@@ -91,11 +94,16 @@ def load_tools(paths: Sequence[str]) -> LoadedTools:
         if len(tools) > _MOST:
             raise ConfigError(f'{path}: tools: the files have {len(tools)} tools together; '
                               f'{_MOST} are allowed.')
+        if file.fallback is not None:
+            fallback, files['fallback'] = file.fallback, path
         if 'builtins' in file.model_fields_set:
             builtins = file.builtins
             files['builtins'] = path
+    if fallback is not None:
+        _check_fallback(fallback, tools, files)
     files = {key.removeprefix('tools.'): path for key, path in files.items()}
-    loaded = LoadedTools(tools, builtins, files, signals, tuple(rate_limits), context)
+    loaded = LoadedTools(tools, builtins, files, signals, tuple(rate_limits), context,
+                         fallback)
     _check_conditions(loaded)
     return loaded
 
@@ -106,6 +114,13 @@ def _merge_signals(path: str, known: dict[str, ReadVerb], new: Mapping[str, Read
         if known.setdefault(name, signal) != signal:
             raise ConfigError(f'{path}: signals.{name}: an earlier tool file has another signal '
                               'of this name.')
+
+
+def _check_fallback(fallback: Fallback, tools: Mapping[str, Tool], files: Mapping[str, str]
+                    ) -> None:
+    if fallback.tool not in tools:
+        raise ConfigError(f'{files["fallback"]}: fallback.tool: there is no tool '
+                          f'{fallback.tool!r}; tools: {", ".join(tools) or "none"}.')
 
 
 def _check_conditions(loaded: LoadedTools) -> None:

@@ -22,6 +22,7 @@ from typing import Any, ClassVar, Literal
 from edge_llm_ros.tools.argument import Argument
 from edge_llm_ros.tools.builtins import Builtins
 from edge_llm_ros.tools.condition import ConditionText
+from edge_llm_ros.tools.fallback import Fallback
 from edge_llm_ros.tools.field_paths import flat
 from edge_llm_ros.tools.names import Name, ToolName
 from edge_llm_ros.tools.rate_limit import RateLimit
@@ -201,6 +202,8 @@ class ToolFile(StrictModel):
     :param context_from: readings that the model is told at the start of each goal
     :param signals: topics that conditions are about, by the names that the conditions use
     :param rate_limit: of all tools together
+    :param fallback: what is done when the planner cannot go on; of several files, the last that
+        says it counts
     :param tools: by name, in the order of the prompt
     """
 
@@ -209,4 +212,5 @@ class ToolFile(StrictModel):
     context_from: Readings = Field(default_factory=dict, max_length=16)
     signals: dict[Name, ReadVerb] = Field(default_factory=dict, max_length=64)
     rate_limit: RateLimit | None = None
+    fallback: Fallback | None = None
     tools: dict[ToolName, Tool] = Field(max_length=256)

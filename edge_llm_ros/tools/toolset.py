@@ -22,8 +22,9 @@ from typing import Any, Protocol
 
 from edge_llm_ros.flow.cancellation import Cancellation
 from edge_llm_ros.flow.canonical_json import canonical_json
+from edge_llm_ros.flow.errors import ConfigError
 from edge_llm_ros.flow.tool import (
-    COMPARE, GoalFacts, NO_FACTS, Observation, Status, ToolCall, ToolSchema, WAIT)
+    COMPARE, FallbackCall, GoalFacts, NO_FACTS, Observation, Status, ToolCall, ToolSchema, WAIT)
 from edge_llm_ros.tools.call_cancellation import CallCancellation
 from edge_llm_ros.tools.compare import compare
 from edge_llm_ros.tools.gate import Gate, pass_gate, Passage, Refused
@@ -106,6 +107,24 @@ class GatedToolset:
         self._verbs = dict(verbs)
         self._own = dict(own or {})
         self._reader = reader
+
+    @property
+    def fallback(self) -> FallbackCall | None:
+        """Return what is done when the planner cannot go on; None for nothing."""
+        said = self._loaded.fallback
+        return None if said is None else FallbackCall(
+            ToolCall(said.tool, said.arguments), said.message)
+
+    def check_fallback(self) -> None:
+        """Make the fallback's message, as far as that goes without sending; raises ConfigError."""
+        said = self._loaded.fallback
+        if said is not None:
+            try:
+                self._verbs[said.tool].prepare(
+                    pass_gate(self._tools[said.tool], said.arguments))
+            except Refused as refusal:
+                raise ConfigError(
+                    f'{self._loaded.files["fallback"]}: fallback: {refusal}') from None
 
     def schemas(self) -> tuple[ToolSchema, ...]:
         """Return the tools in the order of the prompt."""

@@ -179,6 +179,10 @@ class LlamaContext:
             batch.logits[row] = 1
         return int(api.llama_decode(self._handle, batch))
 
+    def synchronize(self) -> None:
+        """Wait until the last batch is evaluated."""
+        api.llama_synchronize(self._handle)
+
     def logits(self, row: int) -> npt.NDArray[np.float32]:
         """Return the logits after a token of the last batch, a view that the next one replaces."""
         pointer = api.llama_get_logits_ith(self._handle, row)
