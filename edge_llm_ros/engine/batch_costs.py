@@ -21,6 +21,7 @@ from collections.abc import Callable, Iterable, Mapping
 import numpy as np
 
 SIZES = (1, 2, 4, 8, 16, 32)
+_TIMES = 3  # that each is measured
 _NEW = 0.1  # weight of one more measurement
 _LEAST = 0.15  # of a batch of one, that a wrong guess costs at least: logits, cutting it off
 UNLIKELY = 0.3  # below this, guesses are not made however cheap they look
@@ -46,8 +47,9 @@ class BatchCosts:
 
         :param decode: evaluates so many tokens and returns the seconds that it took
         """
-        # Twice each: what happens only at the first batch of a size must not count.
-        return cls(max(min(decode(size), decode(size)), 1e-6) for size in SIZES)
+        # What happens only at the first batches of a size must not count: a GPU plans the first,
+        # records the second and repeats the third.
+        return cls(max(min(decode(size) for _ in range(_TIMES)), 1e-6) for size in SIZES)
 
     def __call__(self, tokens: int) -> float:
         """Return the seconds of a batch; beyond the largest size, in proportion."""
