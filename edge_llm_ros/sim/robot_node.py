@@ -16,7 +16,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from functools import partial
 import json
 import math
 import threading
@@ -24,7 +25,9 @@ import time
 from typing import Any
 
 from edge_llm_interfaces.action import MoveTo
-from edge_llm_ros.sim.world import PLACES, World, WorldError
+from edge_llm_ros.sim.commands import arrive, set_out, switch, SWITCHES, trigger, TRIGGERS
+from edge_llm_ros.sim.scene import Scene
+from edge_llm_ros.sim.world import HardwareFault, World, WorldError
 from geometry_msgs.msg import Twist
 from nav_msgs.msg import Odometry
 from rcl_interfaces.msg import ParameterDescriptor, SetParametersResult
@@ -53,7 +56,8 @@ class SimulatedRobot(Node):
     A robot with a base, a battery, a gripper, lights and a voice.
 
     Parameters ``fault.*`` make a service silent or failing, or goals of move_to be rejected,
-    aborted or never end; ``battery_percent`` sets the charge; ``~/state`` tells everything.
+    aborted or never end; ``battery_percent`` sets the charge; ``~/state`` tells everything, and
+    ``~/events`` what was asked of the robot since the last ``~/reset``.
     """
 
     def __init__(self) -> None:
@@ -67,6 +71,9 @@ class SimulatedRobot(Node):
         self._declare('door_open', True, 'Of the storage; setting it moves the door at once.')
         for name, faults in FAULTS.items():
             self._declare(f'fault.{name}', '', f'One of {faults}.')
+        self._declare('scene', '', 'JSON of a Scene; used by ~/reset.')
+        self._declare('more', '', 'JSON: further services and topics that change nothing, each '
+                      'to its kind and answers: [trigger, A], [switch, NO, YES], [tell, A], [text].')
         self._world = self._new_world()
         self.add_on_set_parameters_callback(self._on_parameters)
         self._moving = False
@@ -83,7 +90,8 @@ class SimulatedRobot(Node):
                      speed=get('speed').value,
                      watchdog=get('watchdog').value,
                      battery=get('battery_percent').value,
-                     door_open=get('door_open').value)
+                     door_open=get('door_open').value,
+                     scene=Scene.model_validate_json(get('scene').value or '{}'))
 
     def _make_interfaces(self) -> None:
         self._battery = self.create_publisher(BatteryState, 'battery_state', 10)
@@ -95,34 +103,41 @@ class SimulatedRobot(Node):
         self._told_door: bool | None = None
         self.create_subscription(String, 'say', self._on_say, 10)
         self.create_subscription(Twist, 'cmd_vel', self._on_velocity, 10)
-        for name, kind, work in (
-                ('set_gripper', SetBool, lambda w, r: w.set_gripper(r.data)),
-                ('set_lights', SetBool, self._set_lights),
-                ('set_door', SetBool, self._set_door),
-                ('pick_up', Trigger, lambda w, r: w.pick_up()),
-                ('put_down', Trigger, lambda w, r: w.put_down())):
-            self.create_service(kind,
-                                name,
-                                self._service(name, work),
-                                callback_group=self._reentrant)
-        self.create_service(Trigger, '~/state', self._on_state, callback_group=self._reentrant)
-        self.create_service(Trigger, '~/reset', self._on_reset, callback_group=self._reentrant)
+        for name in SWITCHES:
+            self._serve_switch(name)
+        for name in TRIGGERS:
+            self._serve_trigger(name)
+        for name, (kind, *answers) in json.loads(
+                self.get_parameter('more').value or '{}').items():
+            self._serve_more(name, kind, answers)
+        for name, tell in (('state', self._on_state), ('events', self._on_events),
+                           ('reset', self._on_reset)):
+            self.create_service(Trigger, f'~/{name}', tell, callback_group=self._reentrant)
         self._server = ActionServer(
             self, MoveTo, 'move_to', self._move, goal_callback=self._on_goal,
             cancel_callback=lambda _: CancelResponse.ACCEPT, callback_group=self._reentrant)
 
-    @staticmethod
-    def _set_lights(world: World, request: Any) -> str:
-        world.lights = request.data
-        return 'on' if request.data else 'off'
+    def _serve_more(self, name: str, kind: str, answers: list[str]) -> None:
+        if kind == 'text':
+            self.create_subscription(String, name, partial(self._on_text, name), 10)
+        elif kind == 'switch':
+            self._serve_switch(name, answers)
+        elif kind == 'trigger':
+            self._serve_trigger(name, *answers)
+        else:
+            tell = self._service(name, lambda world, request: answers[0])
+            self.create_service(Trigger, name, tell, callback_group=self._reentrant)
 
-    @staticmethod
-    def _set_door(world: World, request: Any) -> str:
-        world.door_open = request.data
-        return 'open' if request.data else 'closed'
+    def _serve_switch(self, name: str, words: Sequence[str] = ()) -> None:
+        work = self._service(name, lambda world, request: switch(world, name, request.data, words))
+        self.create_service(SetBool, name, work, callback_group=self._reentrant)
+
+    def _serve_trigger(self, name: str, answer: str = '') -> None:
+        work = self._service(name, lambda world, request: trigger(world, name, answer))
+        self.create_service(Trigger, name, work, callback_group=self._reentrant)
 
     def _fault(self, name: str) -> str:
-        return str(self.get_parameter(f'fault.{name}').value)
+        return str(self.get_parameter(f'fault.{name}').value) if name in FAULTS else ''
 
     def _service(self, name: str, work: Callable[[World, Any], str]) -> Callable[[Any, Any], Any]:
         def callback(request: Any, response: Any) -> Any:
@@ -165,6 +180,12 @@ class SimulatedRobot(Node):
         response.success = True
         return response
 
+    def _on_events(self, request: Any, response: Any) -> Any:
+        with self._lock:
+            response.message = json.dumps(self._world.events, ensure_ascii=False)
+        response.success = True
+        return response
+
     def _on_reset(self, request: Any, response: Any) -> Any:
         with self._lock:
             self._world = self._new_world()
@@ -175,6 +196,10 @@ class SimulatedRobot(Node):
         with self._lock:
             self._world.say(message.data)
         self.get_logger().info(f'says: {message.data}')
+
+    def _on_text(self, name: str, message: String) -> None:
+        with self._lock:
+            self._world.record(name, message.data)
 
     def _on_velocity(self, message: Twist) -> None:
         with self._lock:
@@ -206,13 +231,16 @@ class SimulatedRobot(Node):
 
     def _drive(self, handle: Any) -> tuple[int, str]:
         goal, codes = handle.request, MoveTo.Result
-        if goal.place and goal.place not in PLACES:
+        places = self._world.places
+        if goal.place and goal.place not in places:
             return codes.ERROR_UNKNOWN_PLACE, f'no place {goal.place!r} on the map'
         position = goal.pose.pose.position
-        x, y = PLACES[goal.place] if goal.place else (position.x, position.y)
+        x, y = places[goal.place] if goal.place else (position.x, position.y)
         try:
             with self._lock:
-                self._world.drive_to(x, y)
+                set_out(self._world, goal.place, x, y)
+        except HardwareFault as error:
+            return codes.ERROR_FAULT, str(error)
         except WorldError as error:
             return codes.ERROR_BLOCKED, str(error)
         feedback = MoveTo.Feedback()
@@ -232,7 +260,8 @@ class SimulatedRobot(Node):
             if arrived and self._fault('move_to') != 'hang':
                 if not at_goal:
                     return codes.ERROR_BATTERY, 'the drive was interrupted'
-                return codes.ERROR_NONE, f'arrived at {goal.place}' if goal.place else 'arrived'
+                with self._lock:
+                    return codes.ERROR_NONE, arrive(self._world, goal.place)
             if time.monotonic() - last > 0.5:
                 last, feedback.distance_remaining = time.monotonic(), float(remaining)
                 feedback.pose = self._pose()

@@ -22,6 +22,8 @@ import math
 import random
 from typing import Any
 
+from edge_llm_ros.sim.scene import Scene
+
 PLACES: Mapping[str, tuple[float, float]] = {
     'dock': (0.0, 0.0),
     'kitchen': (4.0, 2.0),
@@ -37,11 +39,14 @@ BEHIND_DOOR = 'storage'
 _ARRIVED = 0.02  # metres
 _AT_PLACE = 0.5  # metres
 _DRAIN_PER_METRE = 0.2  # percent
-_CHARGE_PER_SECOND = 1.0  # percent
 
 
 class WorldError(Exception):
     """Raised when the robot cannot do what it was told; the message is what it answers."""
+
+
+class HardwareFault(WorldError):
+    """Raised when something of the robot does not work."""
 
 
 @dataclass
@@ -52,6 +57,8 @@ class World:
     :param seed: of temperatures and of where objects are
     :param speed: of the robot, metres a second
     :param watchdog: seconds without a velocity command after which the robot stops; 0 for never
+    :param scene: how this world differs from what the seed makes
+    :param events: what was asked of the robot and what came of it, in order
     """
 
     seed: int = 0
@@ -73,20 +80,55 @@ class World:
     path: list[str] = field(default_factory=list)
     objects: dict[str, str] = field(default_factory=dict)
     temperatures: dict[str, float] = field(default_factory=dict)
+    scene: Scene = Scene()
+    places: dict[str, tuple[float, float]] = field(default_factory=dict)
+    events: list[dict[str, Any]] = field(default_factory=list)
+    _failed: dict[str, int] = field(default_factory=dict)
     _velocity: tuple[float, float] = (0.0, 0.0)
     _velocity_age: float = 0.0
 
     def __post_init__(self) -> None:
-        generator = random.Random(self.seed)
+        scene = self.scene
+        generator = random.Random(self.seed if scene.seed is None else scene.seed)
         self.temperatures = {name: round(generator.uniform(18.0, 26.0), 1) for name in PLACES}
         rooms = [name for name in PLACES if name not in ('dock', 'hallway')]
         self.objects = {name: generator.choice(rooms) for name in ('cup', 'parcel')}
+        self.places = {**PLACES, **scene.places}
+        self.temperatures.update(
+            (name, round(generator.uniform(18.0, 26.0), 1)) for name in scene.places)
+        self.temperatures.update(scene.temperatures)
+        self._begin(scene)
         self.path = [self.place]
+
+    def _begin(self, scene: Scene) -> None:
+        """Put the robot and what is around it where the scene says."""
+        self.x, self.y = (self.x, self.y) if scene.start == 'dock' else self.places[scene.start]
+        self.battery = self.battery if scene.battery is None else scene.battery
+        self.door_open = self.door_open if scene.door is None else scene.door == 'open'
+        self.lights = self.lights or scene.lights == 'on'
+        self.objects = self.objects if scene.objects is None else dict(scene.objects)
+        self.holding = self.holding or scene.holding
+        if self.holding:
+            self.objects[self.holding] = self.place
+        self.gripper_closed = (
+            self.gripper_closed or scene.gripper == 'closed' or bool(self.holding))
+
+    def record(self, call: str, detail: str = '', done: bool = True) -> None:
+        """Keep what was asked of the robot here, and whether it was done."""
+        self.events.append({'call': call, 'detail': detail, 'place': self.place, 'done': done})
+
+    def fail_if_due(self, call: str) -> None:
+        """Raise HardwareFault as often as the scene says."""
+        failure = self.scene.failures.get(call)
+        count = self._failed.get(call, 0)
+        if failure is not None and (failure.times < 0 or count < failure.times):
+            self._failed[call] = count + 1
+            raise HardwareFault(failure.message)
 
     @property
     def place(self) -> str:
         """Return the name of the place where the robot is, or an empty text between places."""
-        for name, (x, y) in PLACES.items():
+        for name, (x, y) in self.places.items():
             if math.hypot(self.x - x, self.y - y) <= _AT_PLACE:
                 return name
         return ''
@@ -117,6 +159,8 @@ class World:
     def set_velocity(self, forward: float, turn: float) -> None:
         """Drive at a velocity [m/s, rad/s] until the next command or the watchdog."""
         self.target = None
+        if (forward or turn) and self._velocity == (0.0, 0.0):
+            self.record('creep', 'forwards' if forward > 0 else 'backwards')
         self._velocity, self._velocity_age = (forward, turn), 0.0
 
     def tick(self, seconds: float) -> None:
@@ -132,7 +176,7 @@ class World:
         self.distance += moved
         self.battery = max(0.0, self.battery - moved * _DRAIN_PER_METRE)
         if self.place == 'dock' and not self.moving:
-            self.battery = min(100.0, self.battery + seconds * _CHARGE_PER_SECOND)
+            self.battery = min(100.0, self.battery + seconds * self.scene.charging)
         if self.place and self.place != self.path[-1]:
             self.path.append(self.place)
         if self.holding:
@@ -190,6 +234,7 @@ class World:
     def say(self, text: str) -> None:
         """Say something where the robot is."""
         self.said.append({'place': self.place, 'text': text})
+        self.record('say', text)
 
     def state(self) -> dict[str, Any]:
         """Return everything a judge may ask for."""
