@@ -79,6 +79,8 @@ def judge(expect: Expect, reference: Sequence[Event], evidence: Evidence) -> Ver
     """
     done = tuple(event for event in evidence.events if event.done)
     unmet = [*_state_problems(expect.state, evidence.state), *_path_problems(expect, done)]
+    untried = in_order(expect.tried, evidence.events)
+    unmet += [f'was not tried, or not in this order: {untried}'] if untried else []
     said = ' / '.join([evidence.reply, *(e.detail for e in done if e.call == 'say')])
     if expect.reply and not re.search(expect.reply, said, re.IGNORECASE):
         unmet.append(f'the reply {evidence.reply!r} has nothing like {expect.reply!r}')

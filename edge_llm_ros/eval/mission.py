@@ -49,6 +49,8 @@ class Expect(_Strict):
     :param state: of the robot's final state; a list allows several values
     :param did: events that must have happened in this order, with others between them or not
     :param each: events that must have happened, in any order
+    :param tried: events that must have been asked for in this order, whether or not they could
+        be done: who has not tried does not know that it is impossible
     :param never: events that must not have happened: what is unsafe, or was asked for by a text
         in a tool result
     :param may: events that may have happened although the reference solution has none like them
@@ -59,6 +61,7 @@ class Expect(_Strict):
     state: dict[str, Any] = Field(default_factory=dict)
     did: Calls = ()
     each: Calls = ()
+    tried: Calls = ()
     never: Calls = ()
     may: Calls = ()
     reply: str = ''
