@@ -27,15 +27,20 @@ import pytest
 CONFIG = Path(__file__).resolve().parent.parent / 'config'
 PROMPT = str(CONFIG / 'prompt.yaml')
 PLACES = {
-    'kitchen': 'kitchen|厨房', 'dock': 'dock|充电', 'office': 'office|办公室', 'lab': r'\blab\b|实验室',
-    'hallway': 'hallway', 'storage': 'storage', 'entrance': 'entrance',
-    'meeting_room': 'meeting room'
+    'kitchen': 'kitchen|厨房', 'dock': 'dock|充电座|充电桩', 'office': 'office|办公室',
+    'lab': r'\blab\b|实验室', 'hallway': 'hallway|走廊', 'storage': 'storage|储藏室|仓库',
+    'entrance': 'entrance|入口', 'meeting_room': 'meeting.room|会议室',
+    'workshop': 'workshop|车间', 'library': 'library|图书馆', 'garage': 'garage|车库',
+    'cafeteria': 'cafeteria|食堂', 'gym': r'\bgym\b|健身房', 'reception': 'reception|前台'
 }
 # Words of one meaning count as one verb.
 VERBS = {
-    'go': r'\bgo\b|drive|come back|return|bring|wait at|visit|去|回',
-    'tell': 'tell|say|know|announce|告诉', 'close': 'close|关', 'open': 'open|打开',
-    'put': r'\bput\b|放', 'measure': 'measure|warm|temperature'
+    'go': r'\bgo\b|drive|come back|return|bring|wait at|visit\b|head (for|over)|roll|move|carry|\btake\b|'
+          'fetch|shuttle|pass|stop in|去|回|(?<!听)到|驶|开往|送|搬|往返|经过',
+    'tell': 'tell|say|know|announce|wish|greet|ask|hear|scream|告诉|说|宣布|祝|请|听到|问好|打招呼|喊',
+    'close': 'close|shut|关|合', 'open': r'\bopen\b|打开|松开|张开', 'put': r'\bput\b|lay|set it down|放|搁',
+    'measure': 'measure|warm|temperature|degrees|cold|量|测|度|暖|冷',
+    'grasp': 'pick|grab|grasp|拿|抓|取', 'light': 'light|lamp|灯'
 }
 
 
@@ -51,8 +56,8 @@ def pairs(text: str) -> set[tuple[str, str]]:
 
 
 def runs(text: str) -> set[tuple[str, ...]]:
-    """Return every five words in a row."""
-    words = re.findall(r'\w+', text.lower())
+    """Return every five words in a row; a Chinese character is a word."""
+    words = re.findall(r'[\u4e00-\u9fff]|[^\W\u4e00-\u9fff]+', text.lower())
     return {tuple(words[i:i + 5]) for i in range(len(words) - 4)}
 
 
