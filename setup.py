@@ -9,7 +9,8 @@ setup(
     version='0.1.0',
     packages=find_packages(include=[package_name, package_name + '.*']),
     package_data={package_name: ['py.typed'],
-                  package_name + '.bench': ['tools.yaml', 'workloads/*.yaml']},
+                  package_name + '.bench': ['tools.yaml', 'workloads/*.yaml'],
+                  package_name + '.eval': ['tool_sets.yaml', 'missions/*/*.yaml']},
     data_files=[
         ('share/ament_index/resource_index/packages', ['resource/' + package_name]),
         ('share/' + package_name, ['package.xml']),

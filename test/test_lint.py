@@ -42,8 +42,9 @@ MAY_IMPORT = {
     'ros': {'flow', 'engine', 'prompt', 'tools', 'agent', 'platform', 'trace'},
     'bench': {'flow', 'engine', 'prompt', 'tools', 'agent', 'platform'},
     'sim': set(),
+    'eval': {'flow', 'prompt', 'tools', 'sim', 'bench'},
     'cli': {'flow', 'engine', 'prompt', 'tools', 'agent', 'platform', 'ros', 'sim', 'bench',
-            'trace'},
+            'trace', 'eval'},
 }
 WITH_ROS = {'ros', 'sim', 'cli'}
 ROS_MODULES = re.compile(r'rclpy|rosidl_\w+|\w+_msgs|\w+_interfaces|std_srvs|ament_\w+|launch\w*')

@@ -55,9 +55,9 @@ def write_report(folder: str, facts: Mapping[str, Any], rows: Sequence[Row],
             **{title: list(table) for title, table in tables.items()}}
     (target / 'report.json').write_text(json.dumps(data, indent=1) + '\n')
     lines = ['# Benchmark', '', *(f'- {key}: {value}' for key, value in facts.items()), '']
-    lines += _table([_known(row) for row in rows])
+    lines += markdown_table([_known(row) for row in rows])
     for title, table in tables.items():
-        lines += ['', f'## {title}', '', *_table(table)]
+        lines += ['', f'## {title}', '', *markdown_table(table)]
     (target / 'report.md').write_text('\n'.join(lines) + '\n')
     return target
 
@@ -68,7 +68,8 @@ def _known(row: Row) -> dict[str, Any]:
             for name, value in asdict(row).items()}
 
 
-def _table(entries: Sequence[Mapping[str, Any]]) -> list[str]:
+def markdown_table(entries: Sequence[Mapping[str, Any]]) -> list[str]:
+    """Return the lines of a Markdown table; its columns are the keys, in order of appearance."""
     if not entries:
         return []
     names = list(dict.fromkeys(name for entry in entries for name in entry))

@@ -19,7 +19,8 @@ from __future__ import annotations
 import argparse
 import sys
 
-from edge_llm_ros.cli import bench, cache, demo, doctor, plan, tools, trace
+from edge_llm_ros.cli import (
+    bench, cache, demo, doctor, eval as eval_verb, plan, tools, trace)
 
 _VERBS = {
     'plan': (plan, 'send a goal to the planner and watch it'),
@@ -28,6 +29,7 @@ _VERBS = {
     'tools': (tools, 'look at tool files, try their tools, write new ones'),
     'cache': (cache, "say what of an agent's prompts is evaluated again"),
     'bench': (bench, 'measure, side by side in one run'),
+    'eval': (eval_verb, 'run missions and count how often plans are right'),
     'demo': (demo, 'plan on a simulated robot and check what it did'),
 }
 

@@ -18,6 +18,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+import math
 import time
 from typing import Any
 
@@ -108,13 +109,15 @@ class PlanClient:
             return ''
         return str(answer.current_state.label)
 
-    def plan(self, goal: Any, on_feedback: Callable[[Any], None], wait: float = 10.0) -> PlanEnd:
+    def plan(self, goal: Any, on_feedback: Callable[[Any], None], wait: float = 10.0,
+             limit: float = math.inf) -> PlanEnd:
         """
         Send a goal and wait for its end.
 
         :param goal: Plan.Goal
         :param on_feedback: takes each Plan.Feedback
         :param wait: seconds for a planner to appear and to be active
+        :param limit: seconds in which the goal has to end, whatever its time budget is
         :raises EdgeLlmError: if there is no planner, it rejects the goal, or it does not answer
         """
         self._wait_until_active(time.monotonic() + wait)
@@ -130,7 +133,10 @@ class PlanClient:
                     'active, '
                     f'queue full, unknown tool).')
             result = handle.get_result_async()
+            deadline = time.monotonic() + limit
             while not self._spin(result, 1.0):
+                if time.monotonic() > deadline:
+                    raise EdgeLlmError(f'the goal has not ended within {limit:g} s.')
                 if not self._client.server_is_ready():
                     raise EdgeLlmError(f'the planner {self._planner!r} is gone.')
         except KeyboardInterrupt:
