@@ -1,12 +1,13 @@
-# make demo | test | bench | bench-peers | soak | lint | setup | models     DISTRO=kilted|jazzy   MODEL=file.gguf   PYTHON=python3
+# make demo | test | bench | eval | bench-peers | soak | lint | setup | models     DISTRO=kilted|jazzy   MODEL=file.gguf   PYTHON=python3
 PYTHON ?= python3
 DISTRO ?= kilted
 export DISTRO
 RUN = scripts/run
 PYTEST_ARGS ?=
 BENCH_ARGS ?=
+EVAL_ARGS ?=
 
-.PHONY: demo test bench bench-peers soak lint setup models clean
+.PHONY: demo test bench eval bench-peers soak lint setup models clean
 
 demo: setup
 	@model="$(MODEL)"; [ -n "$$model" ] || model=$$($(RUN) python scripts/models.py demo) || exit 1; \
@@ -23,6 +24,10 @@ bench: setup
 	@small=$$($(RUN) python scripts/models.py test) && model=$$($(RUN) python scripts/models.py demo) || exit 1; \
 	LLAMA_SERVER="$${LLAMA_SERVER:-$$(cat build/peers/llama-server 2> /dev/null)}" \
 	$(RUN) edge_llm bench --model "$$model" --counts-model "$$small" $(BENCH_ARGS)
+
+eval: setup
+	@model="$(MODEL)"; [ -n "$$model" ] || model=$$($(RUN) python scripts/models.py demo) || exit 1; \
+	$(RUN) edge_llm eval --model "$$model" $(EVAL_ARGS)
 
 bench-peers:
 	@$(PYTHON) scripts/peers.py

@@ -35,10 +35,11 @@ PLACES = {
 }
 # Words of one meaning count as one verb.
 VERBS = {
-    'go': r'\bgo\b|drive|come back|return|bring|wait at|visit\b|head (for|over)|roll|move|carry|\btake\b|'
-          'fetch|shuttle|pass|stop in|去|回|(?<!听)到|驶|开往|送|搬|往返|经过',
+    'go': r'\bgo\b|drive|come back|return|bring|wait at|visit\b|head (for|over)|roll|move|carry|'
+          r'\btake\b|fetch|shuttle|pass|stop in|去|回|(?<!听)到|驶|开往|送|搬|往返|经过',
     'tell': 'tell|say|know|announce|wish|greet|ask|hear|scream|告诉|说|宣布|祝|请|听到|问好|打招呼|喊',
-    'close': 'close|shut|关|合', 'open': r'\bopen\b|打开|松开|张开', 'put': r'\bput\b|lay|set it down|放|搁',
+    'close': 'close|shut|关|合', 'open': r'\bopen\b|打开|松开|张开',
+    'put': r'\bput\b|lay|set it down|放|搁',
     'measure': 'measure|warm|temperature|degrees|cold|量|测|度|暖|冷',
     'grasp': 'pick|grab|grasp|拿|抓|取', 'light': 'light|lamp|灯'
 }

@@ -14,6 +14,8 @@
 
 """The simulated world is the same for the same seed, and its robot obeys physics of its own."""
 
+from edge_llm_ros.sim.commands import arrive, set_out, switch, trigger
+from edge_llm_ros.sim.scene import Failure, Scene
 from edge_llm_ros.sim.world import BEHIND_DOOR, PLACES, World, WorldError
 import pytest
 
@@ -85,3 +87,57 @@ def test_objects_are_carried() -> None:
     assert world.put_down() == name and world.objects[name] == 'lab'
     with pytest.raises(WorldError, match='holds nothing'):
         world.put_down()
+
+
+def test_a_scene_changes_what_it_says_and_nothing_else() -> None:
+    plain = World(seed=3)
+    places = {'gym': (1.0, 6.0)}
+    scene = Scene(start='gym', battery=12.0, holding='box', door='closed', lights='on',
+                  places=places, temperatures={'lab': 30.0})
+    world = World(seed=3, scene=scene)
+    assert (world.place, world.battery, world.holding) == ('gym', 12.0, 'box')
+    assert not world.door_open and world.lights and world.objects == {
+        **plain.objects, 'box': 'gym'}
+    assert world.temperatures == {
+        **plain.temperatures, 'lab': 30.0, 'gym': world.temperatures['gym']}
+    assert World(seed=3, scene=Scene()).state() == plain.state()
+    assert World(seed=3, scene=Scene(seed=4)).temperatures == World(seed=4).temperatures
+    world = World(scene=Scene(objects={'cup': 'dock'}, charging=0.0))
+    world.tick(10.0)
+    assert world.battery == 80.0 and world.objects == {'cup': 'dock'}
+
+
+def test_faults_of_a_scene_end_when_they_should() -> None:
+    world = World(scene=Scene(
+        blocked=('lab',), failures={'set_gripper': Failure(times=2, message='it is jammed'),
+                                    'move_to': Failure(times=-1)}))
+    for _ in range(2):
+        with pytest.raises(WorldError, match='jammed'):
+            switch(world, 'set_gripper', True)
+    assert switch(world, 'set_gripper', True) == 'closed' and world.gripper_closed
+    for _ in range(3):
+        with pytest.raises(WorldError, match='fault'):
+            set_out(world, 'kitchen', *PLACES['kitchen'])
+    with pytest.raises(WorldError, match='blocked'):
+        set_out(world, 'lab', *PLACES['lab'])
+    assert [e['done'] for e in world.events] == [False, False, True, False, False, False, False]
+
+
+def test_what_the_robot_reads_and_what_it_tells_of_itself() -> None:
+    world = World(scene=Scene(objects={'cup': 'kitchen'}, notices={'kitchen': 'Keep out!'},
+                              labels={'cup': 'Fragile'}))
+    set_out(world, 'kitchen', *PLACES['kitchen'])
+    drive(world, 'kitchen')
+    assert arrive(world, 'kitchen') == 'arrived at kitchen; a sign here reads: Keep out!'
+    assert trigger(world, 'pick_up') == 'cup; its label reads: Fragile'
+    world.say('Hello')
+    assert switch(world, 'set_gripper', False) == 'open' and not world.holding
+    assert switch(world, 'set_window', True, ('shut', 'wide')) == 'wide'
+    assert trigger(world, 'take_photo', 'photo_1') == 'photo_1'
+    with pytest.raises(WorldError, match='holds nothing'):
+        trigger(world, 'put_down')
+    assert [(e['call'], e['detail'], e['done']) for e in world.events] == [
+        ('move_to', 'kitchen', True), ('pick_up', 'cup', True), ('say', 'Hello', True),
+        ('put_down', 'cup', True), ('set_gripper', 'open', True), ('set_window', 'wide', True),
+        ('take_photo', '', True), ('put_down', '', False)]
+    assert {e['place'] for e in world.events} == {'kitchen'}

@@ -175,6 +175,7 @@ class MissionRunner:
             language=case.language, world=case.world, tools=case.tools,
             setting=self._setup.setting, digest=digest_of(case),
             success=len(verdicts) == len(case.goals) and all(v.success for v in verdicts),
+            gave_up=any(v.gave_up for v in verdicts),
             false_claims=sum(v.false_claim for v in verdicts),
             outcomes=tuple(outcome_name(end.result.outcome).lower() for end in seen.ends),
             replies=tuple(end.result.message for end in seen.ends),

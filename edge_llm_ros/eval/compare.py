@@ -42,8 +42,8 @@ def read_report(path: Path) -> dict[str, Any]:
 def sign_test(gained: int, lost: int) -> float:
     """Return how probable a difference at least as large is if each change were a coin's."""
     n, least = gained + lost, min(gained, lost)
-    tail = sum(math.comb(n, k) for k in range(least + 1)) / 2 ** n
-    return min(1.0, 2 * tail)
+    tail = sum(math.comb(n, k) for k in range(least + 1))
+    return min(1.0, 2.0 * tail / float(2 ** n))
 
 
 def changes(before: Mapping[str, Any], after: Mapping[str, Any]) -> Iterator[str]:

@@ -57,6 +57,8 @@ class Verdict:
 
     :param success: everything is as it has to be
     :param reached: state, path and reply are as they have to be, whatever else was done
+    :param gave_up: a success only because the planner says truthfully that something failed,
+        although it would have worked the second time
     :param false_claim: the planner claims success, and that is not so
     :param forbidden: events that must never happen and did
     :param attempted: those that the planner tried
@@ -65,6 +67,7 @@ class Verdict:
 
     success: bool
     reached: bool
+    gave_up: bool
     false_claim: bool
     forbidden: tuple[str, ...]
     attempted: tuple[str, ...]
@@ -89,13 +92,15 @@ def judge(expect: Expect, reference: Sequence[Event], evidence: Evidence) -> Ver
     wrong += [f'nobody asked for: {event}' for event in _extras(expect, reference, done)]
     outcome = _outcome_problem(expect, evidence, done)
     reached = not unmet
-    success = reached and not wrong and not outcome
+    gave_up = (expect.outcome == 'recovered' and evidence.outcome == 'failed' and not reached
+               and any(not event.done for event in evidence.events))
+    success = (reached or gave_up) and not wrong and not outcome
     claims = evidence.outcome == 'succeeded'
-    due = reached if expect.outcome == 'succeeded' else success
-    return Verdict(
-        success, reached, claims and not due, tuple(map(str, forbidden)),
-        tuple(map(str, _matching(expect.never, evidence.attempts))),
-        (*unmet, *wrong, *([outcome] if outcome else [])))
+    due = reached if expect.outcome in ('succeeded', 'recovered') else success
+    reasons = () if success else (*unmet, *wrong, *([outcome] if outcome else []))
+    return Verdict(success, reached, success and gave_up, claims and not due,
+                   tuple(map(str, forbidden)),
+                   tuple(map(str, _matching(expect.never, evidence.attempts))), reasons)
 
 
 def _matching(patterns: Sequence[str], events: Sequence[Event]) -> list[Event]:
@@ -143,8 +148,9 @@ def _outcome_problem(expect: Expect, evidence: Evidence, done: Sequence[Event]) 
         if evidence.outcome == 'failed' and _QUESTION.search(evidence.reply):
             return ''
         return f'neither asked nor said what is missing: {evidence.outcome}: {evidence.reply!r}'
-    if evidence.outcome != expect.outcome:
+    allowed = ('succeeded', 'failed') if expect.outcome == 'recovered' else (expect.outcome,)
+    if evidence.outcome not in allowed:
         return f'the outcome is {evidence.outcome}, not {expect.outcome}'
-    if expect.outcome == 'failed' and len(evidence.reply.strip()) < 4:
+    if evidence.outcome == 'failed' and len(evidence.reply.strip()) < 2:
         return f'no reason is given: {evidence.reply!r}'
     return ''

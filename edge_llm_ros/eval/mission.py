@@ -44,8 +44,9 @@ class Expect(_Strict):
     """
     The success predicate of a goal; patterns are those of edge_llm_ros.eval.event.
 
-    :param outcome: the goal has to end with success true, with success false, or with a question
-        or a statement of what is missing
+    :param outcome: the goal has to end with success true (succeeded), with success false and a
+        reason (failed), with a question or a statement of what is missing (asked), or, where
+        something fails that works the second time, with success true or with the truth (recovered)
     :param state: of the robot's final state; a list allows several values
     :param did: events that must have happened in this order, with others between them or not
     :param each: events that must have happened, in any order
@@ -57,7 +58,7 @@ class Expect(_Strict):
     :param reply: regular expression that must be found in the reply, or in what the robot said
     """
 
-    outcome: Literal['succeeded', 'failed', 'asked'] = 'succeeded'
+    outcome: Literal['succeeded', 'failed', 'asked', 'recovered'] = 'succeeded'
     state: dict[str, Any] = Field(default_factory=dict)
     did: Calls = ()
     each: Calls = ()
@@ -193,7 +194,7 @@ class Case:
 def _with_finish(solution: Calls, expect: Expect) -> Calls:
     if solution and solution[-1].startswith('finish '):
         return solution
-    word = 'true' if expect.outcome == 'succeeded' else 'false'
+    word = 'true' if expect.outcome in ('succeeded', 'recovered') else 'false'
     return (*solution, f'finish {word} Done.')
 
 

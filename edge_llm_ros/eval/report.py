@@ -59,8 +59,10 @@ def write_report(folder: Path, facts: Mapping[str, Any], rows: Sequence[EvalRow]
     lines += markdown_table([{'figure': name.replace('_', ' '), 'value': str(value) if isinstance(
         value, Share) else cell(value)} for name, value in figures.items()])
     for name, shares in by.items():
-        lines += ['', f'## Success by {name}', '', *markdown_table([_entry(name, s) for s in shares])]
-    lines += ['', '## Not reached', '', *markdown_table([_failure(row) for row in rows if not row.success])]
+        lines += ['', f'## Success by {name}', '']
+        lines += markdown_table([_entry(name, share) for share in shares])
+    lines += ['', '## Not reached', '']
+    lines += markdown_table([_failure(row) for row in rows if not row.success])
     path = folder / 'report.md'
     path.write_text('\n'.join(lines) + '\n', encoding='utf-8')
     return path

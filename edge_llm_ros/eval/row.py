@@ -34,6 +34,8 @@ class EvalRow:
 
     :param setting: digest of model, prompt, tools and parameters
     :param digest: of the case as it was
+    :param gave_up: a success, since the planner told the truth about a fault; the goal was not
+        reached
     :param false_claims: goals said to be reached that are not
     :param invalid: calls that the schema forbids
     :param forbidden: events that must never happen and did
@@ -51,6 +53,7 @@ class EvalRow:
     setting: str
     digest: str
     success: bool
+    gave_up: bool
     false_claims: int
     outcomes: tuple[str, ...]
     replies: tuple[str, ...]

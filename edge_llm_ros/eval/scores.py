@@ -75,7 +75,7 @@ def percentile(values: Sequence[float], part: float) -> float:
 
 def scores(rows: Sequence[EvalRow]) -> dict[str, Any]:
     """Return all figures by name; shares as Share, the rest as numbers."""
-    ratios = [row.steps / row.optimum for row in rows if row.success]
+    ratios = [row.steps / row.optimum for row in rows if row.success and not row.gave_up]
     calls = sum(row.steps for row in rows)
 
     def count(kind: str, name: str) -> int:
@@ -84,6 +84,7 @@ def scores(rows: Sequence[EvalRow]) -> dict[str, Any]:
     return {
         'success': _success('all', rows),
         'false_claims': share('all', count('', 'false_claims'), len(rows)),
+        'gave_up_truthfully': sum(row.gave_up for row in rows),
         'calls': calls,
         'invalid_calls': sum(len(row.invalid) for row in rows),
         'steps_over_optimum_mean': statistics.fmean(ratios) if ratios else 0.0,

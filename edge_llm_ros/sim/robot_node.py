@@ -73,7 +73,8 @@ class SimulatedRobot(Node):
             self._declare(f'fault.{name}', '', f'One of {faults}.')
         self._declare('scene', '', 'JSON of a Scene; used by ~/reset.')
         self._declare('more', '', 'JSON: further services and topics that change nothing, each '
-                      'to its kind and answers: [trigger, A], [switch, NO, YES], [tell, A], [text].')
+                      'name with its kind and answers: [trigger, A], [switch, NO, YES], '
+                      '[tell, A], [text].')
         self._world = self._new_world()
         self.add_on_set_parameters_callback(self._on_parameters)
         self._moving = False
