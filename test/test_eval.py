@@ -246,17 +246,17 @@ def test_report_and_comparison(tmp_path: Path) -> None:
 def test_rows_go_on_where_they_stopped(tmp_path: Path) -> None:
     cases = Selection(limit=3).of(list(all_cases(tool_sets().places)))
     path = tmp_path / 'rows.jsonl'
-    assert read_rows(path, 's') == []
+    assert read_rows(path, 's', EvalRow) == []
     for case in cases[:2]:
         append_row(path, made_up(case.key, case.kind, digest=digest_of(case)))
     append_row(path, made_up(cases[2].key, cases[2].kind, digest='as it was before'))
     path.write_text(path.read_text() + '{"key": "cut sh')
-    rows = read_rows(path, 's')
+    rows = read_rows(path, 's', EvalRow)
     assert len(rows) == 3 and [r.key for r in current(rows, cases)] == [c.key for c in cases[:2]]
     append_row(path, replace(rows[0], success=False))
-    assert [r.success for r in current(read_rows(path, 's'), cases)] == [False, True]
+    assert [r.success for r in current(read_rows(path, 's', EvalRow), cases)] == [False, True]
     with pytest.raises(ConfigError, match='another model'):
-        read_rows(path, 'other')
+        read_rows(path, 'other', EvalRow)
 
 
 def test_a_part_of_the_missions_is_a_fair_part() -> None:

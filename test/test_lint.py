@@ -42,7 +42,7 @@ MAY_IMPORT = {
     'ros': {'flow', 'engine', 'prompt', 'tools', 'agent', 'platform', 'trace'},
     'bench': {'flow', 'engine', 'prompt', 'tools', 'agent', 'platform'},
     'sim': set(),
-    'eval': {'flow', 'prompt', 'tools', 'sim', 'bench'},
+    'eval': {'flow', 'engine', 'prompt', 'tools', 'agent', 'sim', 'bench'},
     'cli': {'flow', 'engine', 'prompt', 'tools', 'agent', 'platform', 'ros', 'sim', 'bench',
             'trace', 'eval'},
 }

@@ -31,6 +31,8 @@ from ament_index_python.packages import get_package_share_directory
 from edge_llm_ros.bench.pictures import can_draw
 from edge_llm_ros.bench.report import meta
 from edge_llm_ros.cli.mission_runner import MissionRunner, Setup
+from edge_llm_ros.eval.bfcl import read_items
+from edge_llm_ros.eval.bfcl_run import BfclRow, BfclRunner, write_bfcl_report
 from edge_llm_ros.eval.compare import changes, read_report
 from edge_llm_ros.eval.mission import all_cases, Case, KINDS, LANGUAGES, SPLITS
 from edge_llm_ros.eval.report import draw, write_report
@@ -50,6 +52,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument('--model', default='', metavar='GGUF', help='file of the model')
     parser.add_argument('--compare', nargs=2, type=Path, metavar=('BEFORE', 'AFTER'),
                         help='two report.json: name the missions that changed, run nothing')
+    parser.add_argument('--bfcl', type=Path, metavar='FOLDER',
+                        help='run the BFCL files of this folder instead of missions')
     parser.add_argument('--split', choices=SPLITS, default='', help='default: both')
     parser.add_argument('--kinds', default='', metavar='A,B', help=f'of {", ".join(KINDS)}')
     parser.add_argument('--missions', default='*', metavar='PATTERN', help='of their names')
@@ -74,7 +78,7 @@ def run(args: argparse.Namespace) -> int:
             for line in changes(*map(read_report, args.compare)):
                 print(line)
             return 0
-        return _run(args)
+        return _run_bfcl(args) if args.bfcl else _run(args)
     except KeyboardInterrupt:
         return 130
     except EdgeLlmError as error:
@@ -82,9 +86,36 @@ def run(args: argparse.Namespace) -> int:
         return 2
 
 
-def _setup(args: argparse.Namespace) -> Setup:
+def _model_digest(args: argparse.Namespace, *more: Any) -> Any:
     if not args.model or not Path(args.model).is_file():
         raise ConfigError(f'--model: there is no file {args.model!r}.')
+    name, size = Path(args.model).name, Path(args.model).stat().st_size
+    return hashlib.sha256(repr((name, size, *more)).encode())
+
+
+def _run_bfcl(args: argparse.Namespace) -> int:
+    setting = _model_digest(args).hexdigest()[:12]
+    items = list(read_items(args.bfcl))[:args.limit or None]
+    args.out.mkdir(parents=True, exist_ok=True)
+    rows_file = args.out / 'bfcl.jsonl'
+    rows = {row.id: row for row in read_rows(rows_file, setting, BfclRow)}
+    due = [item for item in items if item.id not in rows]
+    deadline = time.monotonic() + args.seconds if args.seconds else float('inf')
+    if due:
+        with BfclRunner(args.model, args.threads, setting) as runner:
+            for item in due:
+                if time.monotonic() > deadline:
+                    break
+                row = rows[item.id] = runner.run(item)
+                append_row(rows_file, row)
+                print(f'{row.id}: {"right" if row.success else f"WRONG: {row.reason}"}, '
+                      f'{row.seconds:.1f} s', flush=True)
+    done = [rows[item.id] for item in items if item.id in rows]
+    print(f'report: {write_bfcl_report(args.out, meta(args.model), done)}')
+    return 0 if len(done) == len(items) else 1
+
+
+def _setup(args: argparse.Namespace) -> Setup:
     config = Path(get_package_share_directory('edge_llm_ros')) / 'config'
     parameters: dict[str, Any] = {}
     for text in args.set:
@@ -94,8 +125,7 @@ def _setup(args: argparse.Namespace) -> Setup:
         parameters[name] = yaml.safe_load(value)
     prompt, robot = args.prompt or config / 'prompt.yaml', config / 'simulated_robot.yaml'
     read_yaml(str(prompt))
-    digest = hashlib.sha256(repr((Path(args.model).name, Path(args.model).stat().st_size,
-                                  sorted(parameters.items()))).encode())
+    digest = _model_digest(args, sorted(parameters.items()))
     for path in (prompt, robot, FILE):
         digest.update(path.read_bytes())
     own = {'model_path': str(args.model), 'threads': args.threads,
@@ -110,12 +140,12 @@ def _run(args: argparse.Namespace) -> int:
                       args.limit).of(list(all_cases(setup.sets.places)))
     args.out.mkdir(parents=True, exist_ok=True)
     rows_file = args.out / 'rows.jsonl'
-    done = {row.key for row in current(read_rows(rows_file, setup.setting), cases)}
+    done = {row.key for row in current(read_rows(rows_file, setup.setting, EvalRow), cases)}
     due = [case for case in cases if case.key not in done]
     print(f'{len(cases)} cases, {len(done)} of them done before', flush=True)
     if due:
         _run_cases(args, setup, due, rows_file)
-    rows = current(read_rows(rows_file, setup.setting), cases)
+    rows = current(read_rows(rows_file, setup.setting, EvalRow), cases)
     _report(args, setup, rows)
     left = len(cases) - len(rows)
     if left:

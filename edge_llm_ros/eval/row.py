@@ -21,6 +21,7 @@ from dataclasses import asdict, dataclass
 import hashlib
 import json
 from pathlib import Path
+from typing import Any, Protocol, TypeVar
 
 from edge_llm_ros.eval.mission import Case
 from edge_llm_ros.flow.errors import ConfigError
@@ -77,7 +78,12 @@ class EvalRow:
         return len(self.calls)
 
 
-_ROW = TypeAdapter(EvalRow)
+class _Set(Protocol):
+    @property
+    def setting(self) -> str: ...
+
+
+Row = TypeVar('Row', bound=_Set)
 
 
 def digest_of(case: Case) -> str:
@@ -85,16 +91,17 @@ def digest_of(case: Case) -> str:
     return hashlib.sha256(repr(case).encode()).hexdigest()[:12]
 
 
-def append_row(path: Path, row: EvalRow) -> None:
-    """Append a row to a file of rows."""
+def append_row(path: Path, row: Any) -> None:
+    """Append a row, which is a dataclass, to a file of rows."""
     with path.open('a', encoding='utf-8') as file:
         file.write(json.dumps(asdict(row), ensure_ascii=False) + '\n')
 
 
-def read_rows(path: Path, setting: str) -> list[EvalRow]:
+def read_rows(path: Path, setting: str, kind: type[Row]) -> list[Row]:
     """
     Return the rows of a file; none if there is no file. A line that was cut short is taken away.
 
+    :param kind: dataclass of a row
     :raises ConfigError: if they are of another setting, or no rows
     """
     if not path.exists():
@@ -104,7 +111,8 @@ def read_rows(path: Path, setting: str) -> list[EvalRow]:
     if whole != text:
         path.write_text(whole, encoding='utf-8')
     try:
-        rows = [_ROW.validate_json(line) for line in whole.splitlines()]
+        adapter = TypeAdapter(kind)
+        rows = [adapter.validate_json(line) for line in whole.splitlines()]
     except ValidationError as error:
         raise ConfigError(f'{path}: is no file of rows: {error.errors()[0]["msg"]}.') from None
     if any(row.setting != setting for row in rows):

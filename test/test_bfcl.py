@@ -1,0 +1,144 @@
+# Copyright 2026 edge_llm_ros contributors
+#
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+
+"""BFCL files are read, converted and scored; the items here are made up in their format."""
+
+import json
+from pathlib import Path
+import subprocess
+import sys
+from typing import Any
+
+from edge_llm_ros.eval.bfcl import BfclItem, json_schema, read_items
+from edge_llm_ros.eval.bfcl_check import why_wrong
+from edge_llm_ros.flow.errors import ConfigError
+from edge_llm_ros.flow.tool import ToolCall
+import pytest
+
+BOIL = {'name': 'kettle.boil', 'description': 'Boil water.', 'parameters': {
+    'type': 'dict', 'required': ['litres'], 'properties': {
+        'litres': {'type': 'float', 'description': 'How much'},
+        'room': {'type': 'string', 'description': 'Where'},
+        'cups': {'type': 'array', 'items': {'type': 'integer'}},
+        'options': {'type': 'dict', 'properties': {'lid': {'type': 'boolean'},
+                                                   'note': {'type': 'string'}}}}}}
+MAIL = {'name': 'mail', 'description': 'Deliver a letter.', 'parameters': {
+    'type': 'dict', 'required': ['to'], 'properties': {'to': {'type': 'string'}}}}
+TRUTH = {'kettle.boil': {'litres': [1.5], 'room': ['Tea room', ''], 'cups': [[2, 3], ''],
+                         'options': [{'lid': [True], 'note': ['Be quick', '']}, '']}}
+
+
+def files(folder: Path, **lines: list[tuple[str, list[Any], list[Any]]]) -> Path:
+    """Write files of items: text, functions and answers by category."""
+    (folder / 'possible_answer').mkdir()
+    for category, items in lines.items():
+        name = f'BFCL_v4_{category}.json'
+        (folder / name).write_text('\n'.join(json.dumps(
+            {'id': f'{category}_{i}', 'question': [[{'role': 'user', 'content': text}]],
+             'function': functions}) for i, (text, functions, _) in enumerate(items)) + '\n')
+        (folder / 'possible_answer' / name).write_text('\n'.join(json.dumps(
+            {'id': f'{category}_{i}', 'ground_truth': truth})
+            for i, (_, _, truth) in enumerate(items)) + '\n')
+    return folder
+
+
+def boil(**arguments: Any) -> ToolCall:
+    return ToolCall('kettle.boil', arguments)
+
+
+@pytest.fixture
+def items(tmp_path: Path) -> dict[str, BfclItem]:
+    folder = files(
+        tmp_path, simple_python=[('Boil 1.5 l.', [BOIL], [TRUTH])],
+        multiple=[('Boil 1.5 l.', [MAIL, BOIL], [TRUTH])],
+        parallel=[('A letter to Ann, a letter to Bo.', [MAIL],
+                   [{'mail': {'to': ['Ann']}}, {'mail': {'to': ['Bo', 'Bo Li']}}])],
+        irrelevance=[('Sing a song.', [BOIL], [])])
+    return {item.category: item for item in read_items(folder)}
+
+
+def test_items_are_read_and_their_types_are_those_of_json_schema(items: dict[str, BfclItem]
+                                                                 ) -> None:
+    assert set(items) == {'simple', 'multiple', 'parallel', 'irrelevance'}
+    tool, = items['simple'].schemas()
+    properties = tool.parameters['properties']
+    assert tool.name == 'kettle.boil' and tool.parameters['required'] == ['litres']
+    assert properties['litres'] == {'type': 'number', 'description': 'How much'}
+    assert properties['cups'] == {'type': 'array', 'items': {'type': 'integer'}}
+    assert properties['options']['properties']['lid'] == {'type': 'boolean'}
+    assert json_schema({'type': 'any'}) == {} and json_schema({'type': 'tuple', 'items': {
+        'type': 'float'}}) == {'type': 'array', 'items': {'type': 'number'}}
+    assert items['irrelevance'].answers == ()
+
+
+@pytest.mark.parametrize('arguments, right', [
+    ({'litres': 1.5}, True), ({'litres': 1.5, 'room': 'tea-room'}, True), ({'litres': 2}, False),
+    ({'litres': '1.5'}, False), ({}, False), ({'litres': 1.5, 'room': 'office'}, False),
+    ({'litres': 1.5, 'cups': [2, 3]}, True), ({'litres': 1.5, 'cups': [3, 2]}, False),
+    ({'litres': 1.5, 'cups': ['2', '3']}, False), ({'litres': 1.5, 'speed': 1}, False),
+    ({'litres': 1.5, 'options': {'lid': True}}, True),
+    ({'litres': 1.5, 'options': {'lid': True, 'note': 'be quick'}}, True),
+    ({'litres': 1.5, 'options': {'note': 'be quick'}}, False),
+    ({'litres': 1.5, 'options': {'lid': False}}, False)])
+def test_arguments(items: dict[str, BfclItem], arguments: dict[str, Any], right: bool) -> None:
+    assert (why_wrong(items['simple'], [boil(**arguments)]) == '') is right
+    assert (why_wrong(items['multiple'], [boil(**arguments)]) == '') is right
+
+
+def test_a_whole_number_is_a_float_and_true_is_no_number(items: dict[str, BfclItem]) -> None:
+    item = BfclItem('x', 'simple', '', {'kettle.boil': BOIL}, (
+        ('kettle.boil', {'litres': [2.0]}),))
+    assert not why_wrong(item, [boil(litres=2)])
+    assert why_wrong(item, [boil(litres=True)])
+    # The name of a variable where the file allows one.
+    named = BfclItem('x', 'simple', '', {'kettle.boil': BOIL}, (
+        ('kettle.boil', {'litres': ['amount']}),))
+    assert not why_wrong(named, [boil(litres='amount')])
+    assert why_wrong(named, [boil(litres='Amount')]) and why_wrong(named, [boil(litres=1.0)])
+
+
+def test_how_many_calls_there_have_to_be(items: dict[str, BfclItem]) -> None:
+    right = boil(litres=1.5)
+    assert why_wrong(items['simple'], []) and why_wrong(items['simple'], [right, right])
+    assert 'mail was called' in why_wrong(items['multiple'], [ToolCall('mail', {'to': 'Ann'})])
+    ann, bo = ToolCall('mail', {'to': 'Ann'}), ToolCall('mail', {'to': 'bo li'})
+    assert not why_wrong(items['parallel'], [ann, bo])
+    assert not why_wrong(items['parallel'], [bo, ann])
+    assert why_wrong(items['parallel'], [ann, ann]) and why_wrong(items['parallel'], [ann])
+    assert not why_wrong(items['irrelevance'], []) and why_wrong(items['irrelevance'], [right])
+
+
+def test_files_that_cannot_be_read_are_named(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match='no file like'):
+        list(read_items(tmp_path))
+    files(tmp_path, multiple=[('Boil.', [BOIL], [TRUTH])])
+    answers = tmp_path / 'possible_answer' / 'BFCL_v4_multiple.json'
+    answers.write_text('')
+    with pytest.raises(ConfigError, match='multiple_0 has no possible answer'):
+        list(read_items(tmp_path))
+    answers.write_text('{"id": 1}')
+    with pytest.raises(ConfigError, match=r'json:1: is no such item'):
+        list(read_items(tmp_path))
+
+
+def test_a_model_answers_items_through_the_grammar(test_model: str, items: dict[str, BfclItem],
+                                                   tmp_path: Path) -> None:
+    command = [sys.executable, '-m', 'edge_llm_ros.cli.main', 'eval', '--bfcl', str(tmp_path),
+               '--model', test_model, '--out', str(tmp_path / 'out')]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stdout + done.stderr
+    report = json.loads((tmp_path / 'out' / 'bfcl.json').read_text())
+    assert len(report['cases']) == 4 and report['success_by'][-1]['n'] == 4
+    again = subprocess.run(command, capture_output=True, text=True, timeout=60)
+    assert again.returncode == 0 and 'simple' not in again.stdout
