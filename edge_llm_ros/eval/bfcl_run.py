@@ -41,11 +41,12 @@ from edge_llm_ros.tools.tool_file import Builtins
 
 _CONTEXT = 6144
 _SECONDS = 120.0  # of an item
-_SYSTEM = '''You help by calling functions, one at a time.
-- Call a function once for each thing that is asked for, with the values that the request names.
-- Leave out optional arguments that the request does not speak of.
-- When all is called, call finish with success true.
-- If no function can do what is asked, call finish with success false at once.'''
+_SYSTEM = '\n'.join((
+    'You help by calling functions, one at a time.',
+    '- Call a function once for each thing that is asked for, with the values that it names.',
+    '- Leave out optional arguments that the request does not speak of.',
+    '- When all is called, call finish with success true.',
+    '- If no function can do what is asked, call finish with success false at once.'))
 
 
 @dataclass(frozen=True)
