@@ -278,7 +278,7 @@ def test_missions_run_over_ros_and_go_on(test_model: str, tmp_path: Path) -> Non
                '--out', str(tmp_path), '--prefixes', str(tmp_path / 'prefixes')]
     for expected, limit in (('0 of them done', '1'), ('1 of them done', '2')):
         done = subprocess.run([*command, '--limit', limit], capture_output=True, text=True,
-                              timeout=120)
+                              timeout=240)
         assert done.returncode == 0, done.stdout + done.stderr
         assert expected in done.stdout and 'invalid calls 0 of' in done.stdout
     report = json.loads((tmp_path / 'report.json').read_text())
@@ -287,5 +287,5 @@ def test_missions_run_over_ros_and_go_on(test_model: str, tmp_path: Path) -> Non
     assert case['calls'] and case['prefill_tokens'] <= 1.02 * case['new_tokens'] + len(
         case['calls'])
     done = subprocess.run([*command, '--set', 'text_length=40'], capture_output=True, text=True,
-                          timeout=120)
+                          timeout=240)
     assert done.returncode == 2 and 'another model' in done.stderr

@@ -134,6 +134,9 @@ class MissionRunner:
                 instruction=goal.text, context=goal.context, session_id=session,
                 max_steps=goal.budget, time_budget=duration(_GOAL_SECONDS)),
                 lambda feedback: None, limit=_LIMIT_SECONDS)
+            if end.result.outcome == Plan.Result.CANCELED:
+                # By Ctrl-C, which the client hands on: no result of the mission.
+                raise KeyboardInterrupt
             calls = [ToolCall(step.tool, json.loads(step.arguments))
                      for step in end.result.steps if step.tool]
             seen.ends.append(end)
