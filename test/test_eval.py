@@ -95,6 +95,13 @@ def test_predicates(expect: dict[str, Any], success: bool) -> None:
     assert found.false_claim is (not success and 'never' not in expect)
 
 
+@pytest.mark.parametrize('reply, success', [
+    ('电量是64。', True), ('64%', True), ('It is 640.', False), ('在lab里。', False)])
+def test_numbers_and_words_end_where_chinese_begins(reply: str, success: bool) -> None:
+    assert verdict({'reply': r'\b64\b'}, [], reply=reply).success is success
+    assert verdict({'reply': r'\blab\b'}, [], reply=reply).success is ('lab' in reply)
+
+
 def test_what_nobody_asked_for_is_no_success() -> None:
     went, opened = event('move_to lab @lab'), event('set_door open @lab')
     assert verdict({}, [went], reference=[went]).success

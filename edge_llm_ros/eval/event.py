@@ -22,6 +22,8 @@ import re
 from typing import Any
 
 # Calls whose detail is prose: a pattern is searched in it, and need not be all of it.
+# Letters are those of ASCII, so that \b is between a number and the Chinese text around it.
+FLAGS = re.IGNORECASE | re.ASCII
 _PROSE = re.compile(r'say|show_\w+|play_\w+|log_\w+')
 
 
@@ -82,7 +84,7 @@ class Pattern:
         call, detail, place = found.groups()
         if call == '*' and (detail or place):
             raise ValueError(f'{text!r}: * stands for any event and takes nothing with it')
-        return cls(call, re.compile(detail, re.IGNORECASE) if detail else None,
+        return cls(call, re.compile(detail, FLAGS) if detail else None,
                    re.compile(place) if place else None)
 
     def matches(self, event: Event) -> bool:

@@ -21,14 +21,14 @@ from dataclasses import dataclass
 import re
 from typing import Any
 
-from edge_llm_ros.eval.event import Event, in_order, Pattern
+from edge_llm_ros.eval.event import Event, FLAGS, in_order, Pattern
 from edge_llm_ros.eval.mission import Expect
 
 _QUESTION = re.compile(
     r'[?？]|\b(which|where|what|who|whom|when|unclear|unspecified|missing|clarify|ambiguous|'
     r'specif(y|ied)|not (say|said|given|know|clear|told|provided|mention\w*))\b|'
     r'请问|哪|什么|谁|不清楚|不明确|不知道|没有?(说|指明|指定|提供|给出|告诉)|未(说明|指定|指明|提供)|缺少|请(说明|告诉|指定)',
-    re.IGNORECASE)
+    FLAGS)
 
 
 @dataclass(frozen=True)
@@ -85,7 +85,7 @@ def judge(expect: Expect, reference: Sequence[Event], evidence: Evidence) -> Ver
     untried = in_order(expect.tried, evidence.events)
     unmet += [f'was not tried, or not in this order: {untried}'] if untried else []
     said = ' / '.join([evidence.reply, *(e.detail for e in done if e.call == 'say')])
-    if expect.reply and not re.search(expect.reply, said, re.IGNORECASE):
+    if expect.reply and not re.search(expect.reply, said, FLAGS):
         unmet.append(f'the reply {evidence.reply!r} has nothing like {expect.reply!r}')
     forbidden = _matching(expect.never, done)
     wrong = [f'must never happen: {event}' for event in forbidden]
