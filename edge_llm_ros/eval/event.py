@@ -21,9 +21,9 @@ from dataclasses import dataclass
 import re
 from typing import Any
 
-# Calls whose detail is prose: a pattern is searched in it, and need not be all of it.
 # Letters are those of ASCII, so that \b is between a number and the Chinese text around it.
 FLAGS = re.IGNORECASE | re.ASCII
+# Calls whose detail is prose: a pattern is searched in it, and need not be all of it.
 _PROSE = re.compile(r'say|show_\w+|play_\w+|log_\w+')
 
 
