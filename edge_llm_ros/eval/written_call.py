@@ -44,7 +44,7 @@ def read_call(text: str, tools: Mapping[str, Tool]) -> ToolCall:
         kinds = {'success': 'boolean', 'summary': 'string'}
     elif name in tools:
         names = tuple(tools[name].arguments)
-        kinds = {key: argument.type for key, argument in tools[name].arguments.items()}
+        kinds = {key: argument.type or 'string' for key, argument in tools[name].arguments.items()}
     else:
         raise ValueError(f'{text!r}: there is no tool {name!r}')
     words = rest.split(maxsplit=max(0, len(names) - 1)) if rest else []
