@@ -27,9 +27,11 @@ from edge_llm_ros.eval.tool_sets import parsed, tool_sets, write_prompt, write_t
 from edge_llm_ros.eval.written_call import act_of, read_call, why_invalid
 from edge_llm_ros.flow.errors import ConfigError
 from edge_llm_ros.prompt.prompt_file import PromptFile
-from edge_llm_ros.tools.schema import builtin_schemas, tool_schema
-from edge_llm_ros.tools.tool_file import read_file, ToolFile
-from edge_llm_ros.tools.toolset import load_tools
+from edge_llm_ros.tools.builtins import builtin_schemas
+from edge_llm_ros.tools.load_tools import load_tools
+from edge_llm_ros.tools.read_file import read_file
+from edge_llm_ros.tools.schema import tool_schema
+from edge_llm_ros.tools.tool_file import ToolFile
 import pytest
 from test_examples import CONFIG, pairs, PROMPT, runs
 

@@ -32,12 +32,12 @@ from edge_llm_ros.eval.scores import share
 from edge_llm_ros.flow.cancellation import Cancellation
 from edge_llm_ros.flow.engine import EngineConfig
 from edge_llm_ros.flow.goal import Goal
-from edge_llm_ros.flow.tool import Observation, Status, ToolCall, ToolSchema
+from edge_llm_ros.flow.tool import (
+    GoalFacts, NO_FACTS, Observation, Status, ToolCall, ToolSchema)
 from edge_llm_ros.prompt.formats import chat_format
 from edge_llm_ros.prompt.generation_limits import GenerationLimits
 from edge_llm_ros.prompt.local_model import LocalModel
-from edge_llm_ros.tools.schema import builtin_schemas
-from edge_llm_ros.tools.tool_file import Builtins
+from edge_llm_ros.tools.builtins import builtin_schemas, Builtins
 
 _CONTEXT = 6144
 _SECONDS = 120.0  # of an item
@@ -73,8 +73,13 @@ class _Recorder:
         """Return the functions."""
         return self._schemas
 
+    def facts(self, allowed: frozenset[str] | None, cancellation: Cancellation) -> GoalFacts:
+        """Return nothing: there is no robot to read."""
+        return NO_FACTS
+
     def call(self, call: ToolCall, cancellation: Cancellation, *, allowed: frozenset[str] | None,
-             dry_run: bool, on_progress: Callable[[str], None]) -> Observation:
+             dry_run: bool, on_progress: Callable[[str], None],
+             facts: GoalFacts = NO_FACTS) -> Observation:
         """Take note of a call."""
         self.calls.append(call)
         return Observation(Status.SUCCEEDED, '{"called": true}')

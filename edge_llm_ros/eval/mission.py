@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from edge_llm_ros.sim.scene import Scene
-from edge_llm_ros.tools.tool_file import read_file
+from edge_llm_ros.tools.read_file import read_file
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 FOLDER = Path(__file__).resolve().parent / 'missions'

@@ -23,9 +23,10 @@ from typing import Any, Literal
 
 from edge_llm_ros.flow.errors import ConfigError
 from edge_llm_ros.prompt.prompt_file import PromptFile
-from edge_llm_ros.tools.schema import builtin_schemas
+from edge_llm_ros.tools.builtins import builtin_schemas, Builtins
+from edge_llm_ros.tools.read_file import read_file
 from edge_llm_ros.tools.strict_yaml import read_yaml
-from edge_llm_ros.tools.tool_file import Builtins, read_file, Tool, ToolFile
+from edge_llm_ros.tools.tool_file import Tool, ToolFile
 from pydantic import BaseModel, ConfigDict, Field
 import yaml
 

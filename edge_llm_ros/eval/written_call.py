@@ -22,8 +22,8 @@ from typing import Any
 
 from edge_llm_ros.eval.event import Event
 from edge_llm_ros.flow.tool import COMPARE, FINISH, ToolCall, WAIT
+from edge_llm_ros.tools.builtins import builtin_schemas
 from edge_llm_ros.tools.gate import pass_gate, Refused
-from edge_llm_ros.tools.schema import builtin_schemas
 from edge_llm_ros.tools.tool_file import Tool, ToolFile
 
 _BUILTIN_ARGUMENTS = {FINISH: ('success', 'summary'), COMPARE: ('value', 'limit'),
