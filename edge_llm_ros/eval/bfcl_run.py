@@ -33,7 +33,7 @@ from edge_llm_ros.flow.cancellation import Cancellation
 from edge_llm_ros.flow.engine import EngineConfig
 from edge_llm_ros.flow.goal import Goal
 from edge_llm_ros.flow.tool import (
-    GoalFacts, NO_FACTS, Observation, Status, ToolCall, ToolSchema)
+    FallbackCall, GoalFacts, NO_FACTS, Observation, Status, ToolCall, ToolSchema)
 from edge_llm_ros.prompt.formats import chat_format
 from edge_llm_ros.prompt.generation_limits import GenerationLimits
 from edge_llm_ros.prompt.local_model import LocalModel
@@ -72,6 +72,11 @@ class _Recorder:
     def schemas(self) -> tuple[ToolSchema, ...]:
         """Return the functions."""
         return self._schemas
+
+    @property
+    def fallback(self) -> FallbackCall | None:
+        """Return nothing: there is no robot that would have to stop."""
+        return None
 
     def facts(self, allowed: frozenset[str] | None, cancellation: Cancellation) -> GoalFacts:
         """Return nothing: there is no robot to read."""
