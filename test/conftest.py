@@ -26,6 +26,7 @@ import pytest
 import rclpy
 from rclpy.node import Node
 from robot_bench import Bench
+from tiny_models import write_tiny_model
 
 CACHE = Path(os.environ.get('XDG_CACHE_HOME')
              or Path.home() / '.cache') / 'edge_llm_ros' / 'models'
@@ -57,6 +58,14 @@ def llama3_model(test_model: str, tmp_path_factory: pytest.TempPathFactory) -> s
     target = tmp_path_factory.mktemp('models') / 'llama3.gguf'
     with_llama3_frames(test_model, str(target))
     return str(target)
+
+
+@pytest.fixture(scope='session')
+def tiny_model(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """Return a model with random weights: loads at once, and makes any call that it may."""
+    path = tmp_path_factory.mktemp('tiny') / 'full.gguf'
+    write_tiny_model(path, 'full')
+    return str(path)
 
 
 @pytest.fixture(scope='session')

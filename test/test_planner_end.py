@@ -34,9 +34,9 @@ def _plan(*arguments: str) -> subprocess.CompletedProcess:
 
 
 @pytest.mark.parametrize('number', [signal.SIGINT, signal.SIGTERM])
-def test_a_signal_while_idle_ends_it_cleanly(bench: Bench, test_model: str, number: int) -> None:
+def test_a_signal_while_idle_ends_it_cleanly(bench: Bench, tiny_model: str, number: int) -> None:
     for active in (False, True):
-        process = bench.planner(test_model,
+        process = bench.planner(tiny_model,
                                 only('get_location'),
                                 active=active,
                                 name=f'planner_{active}')
@@ -48,12 +48,12 @@ def test_a_signal_while_idle_ends_it_cleanly(bench: Bench, test_model: str, numb
 
 
 @pytest.mark.parametrize('tool', ['creep', 'move_to'])
-def test_a_signal_while_the_robot_moves_stops_it(bench: Bench, test_model: str, tool: str) -> None:
+def test_a_signal_while_the_robot_moves_stops_it(bench: Bench, tiny_model: str, tool: str) -> None:
     # Without its watchdog only the planner's own stop message, or cancel, stops this robot.
     bench.robot(watchdog=0.0, speed=0.5)
     arguments = {'creep': {'speed': {'enum': [0.3]}, 'seconds': {'enum': [5.0]}},
                  'move_to': {'place': {'enum': ['office']}}}[tool]
-    process = bench.planner(test_model, only(tool, **arguments))
+    process = bench.planner(tiny_model, only(tool, **arguments))
     goal = bench.send('Go.')
     bench.until(lambda: bench.state()['distance'] > 0.1)
     process.process.send_signal(signal.SIGTERM)
@@ -124,7 +124,7 @@ def test_a_goal_that_cannot_fit_is_rejected_at_once(bench: Bench, test_model: st
     assert 'the most that can fit' in bench.logs()
 
 
-def test_plan_says_at_once_that_a_configure_failed(bench: Bench, test_model: str) -> None:
+def test_plan_says_at_once_that_a_configure_failed(bench: Bench, tiny_model: str) -> None:
     bench.planner('/nowhere/model.gguf', only('get_location'), active=False, autostart=True)
     start = time.monotonic()
     result = _plan('--wait', '60', 'Look.')
@@ -133,18 +133,18 @@ def test_plan_says_at_once_that_a_configure_failed(bench: Bench, test_model: str
     assert 'there is no file' in bench.logs()
 
 
-def test_plan_waits_for_a_planner_that_starts_by_itself(bench: Bench, test_model: str) -> None:
+def test_plan_waits_for_a_planner_that_starts_by_itself(bench: Bench, tiny_model: str) -> None:
     bench.robot()
-    bench.planner(test_model, only('get_location'), active=False, autostart=True)
+    bench.planner(tiny_model, only('get_location'), active=False, autostart=True)
     result = _plan('--wait', '60', '--max-steps', '1', 'Look.')
     assert result.returncode == 1 and 'MAX_STEPS' in result.stdout
     assert 'get_location {}' in result.stdout
 
 
 @pytest.mark.parametrize('number', [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
-def test_ending_plan_stops_the_robot(bench: Bench, test_model: str, number: int) -> None:
+def test_ending_plan_stops_the_robot(bench: Bench, tiny_model: str, number: int) -> None:
     bench.robot(speed=0.5)
-    bench.planner(test_model, only('move_to', place={'enum': ['office']}))
+    bench.planner(tiny_model, only('move_to', place={'enum': ['office']}))
     process = subprocess.Popen(PLAN + ['Go.'], stdout=subprocess.PIPE, text=True)
     bench.until(lambda: bench.state()['distance'] > 0.2)
     process.send_signal(number)
@@ -155,12 +155,12 @@ def test_ending_plan_stops_the_robot(bench: Bench, test_model: str, number: int)
     assert bench.state()['distance'] == state['distance'] < 3
 
 
-def test_a_service_of_another_type_is_named(bench: Bench, test_model: str) -> None:
+def test_a_service_of_another_type_is_named(bench: Bench, tiny_model: str) -> None:
     bench.robot()
     tools = only('pick_up')
     tools['pick_up'].update(
-        service={'name': 'set_lights', 'type': 'std_srvs/srv/Trigger'}, timeout=1.0)
-    bench.planner(test_model, tools)
+        service={'name': 'set_lights', 'type': 'std_srvs/srv/Trigger'}, timeout=3.0)
+    bench.planner(tiny_model, tools)
     end = bench.plan('Pick it up.', max_steps=1)
     assert "'set_lights' is of type std_srvs/srv/SetBool, not std_srvs/srv/Trigger" in (
         end.result.steps[0].error)

@@ -62,9 +62,9 @@ def test_cancel_in_decode(bench: Bench, test_model: str) -> None:
     assert bench.state()['said'] == []
 
 
-def test_cancel_during_a_downstream_action_stops_the_robot(bench: Bench, test_model: str) -> None:
+def test_cancel_during_a_downstream_action_stops_the_robot(bench: Bench, tiny_model: str) -> None:
     bench.robot(speed=0.5)
-    bench.planner(test_model, only('move_to', place={'enum': ['office']}))
+    bench.planner(tiny_model, only('move_to', place={'enum': ['office']}))
     goal = bench.send('Go.')
     bench.until(lambda: bench.state()['distance'] > 0.2)
     goal.cancel()
@@ -76,9 +76,9 @@ def test_cancel_during_a_downstream_action_stops_the_robot(bench: Bench, test_mo
     assert bench.state()['distance'] == state['distance'] < 4 and not bench.state()['moving']
 
 
-def test_cancel_during_a_rate_publish_stops_the_robot(bench: Bench, test_model: str) -> None:
+def test_cancel_during_a_rate_publish_stops_the_robot(bench: Bench, tiny_model: str) -> None:
     bench.robot(watchdog=0.0)
-    bench.planner(test_model, only('creep', speed={'enum': [0.3]}, seconds={'enum': [5.0]}))
+    bench.planner(tiny_model, only('creep', speed={'enum': [0.3]}, seconds={'enum': [5.0]}))
     goal = bench.send('Creep.')
     bench.until(lambda: bench.state()['distance'] > 0.1)
     goal.cancel()
@@ -99,9 +99,9 @@ def test_loop(bench: Bench, test_model: str) -> None:
     assert len(end.result.steps) == 3 and 'set_lights' in end.result.message
 
 
-def test_max_steps_counts_every_call(bench: Bench, test_model: str) -> None:
+def test_max_steps_counts_every_call(bench: Bench, tiny_model: str) -> None:
     bench.robot()
-    bench.planner(test_model, only('get_location'), loop_limit=50)
+    bench.planner(tiny_model, only('get_location'), loop_limit=50)
     end = bench.plan('Where are you?', max_steps=4)
     assert (end.status, end.result.outcome) == (ABORTED, OUTCOME.MAX_STEPS)
     assert [s.index for s in end.result.steps] == [0, 1, 2, 3] and end.result.metrics.steps == 4
@@ -111,9 +111,9 @@ def test_max_steps_counts_every_call(bench: Bench, test_model: str) -> None:
     assert metrics.forced_tokens > 0
 
 
-def test_timeout_while_a_tool_works(bench: Bench, test_model: str) -> None:
+def test_timeout_while_a_tool_works(bench: Bench, tiny_model: str) -> None:
     bench.robot(speed=0.2)
-    bench.planner(test_model, only('move_to', place={'enum': ['office']}))
+    bench.planner(tiny_model, only('move_to', place={'enum': ['office']}))
     end = bench.plan('Go.', time_budget=duration(2.0))
     assert (end.status, end.result.outcome) == (ABORTED, OUTCOME.TIMEOUT)
     state = bench.state()
@@ -190,10 +190,10 @@ def test_a_session_goes_on(bench: Bench, test_model: str) -> None:
     assert other.steps[0].metrics.prompt_tokens < before.prompt_tokens
 
 
-def test_goals_wait_for_their_turn_and_a_waiting_goal_can_be_canceled(bench: Bench, test_model: str
+def test_goals_wait_for_their_turn_and_a_waiting_goal_can_be_canceled(bench: Bench, tiny_model: str
                                                                       ) -> None:
     bench.robot(speed=1.0)
-    bench.planner(test_model,
+    bench.planner(tiny_model,
                   only('move_to', place={'enum': ['office', 'kitchen']}),
                   queue_length=2)
     running = bench.send('Go.', max_steps=1)
@@ -251,8 +251,8 @@ def test_forged_role_tokens_are_plain_text(bench: Bench, test_model: str, engine
         assert json.loads(end.result.steps[0].observation)['place'] == FORGED
 
 
-def test_goals_are_rejected_unless_active(bench: Bench, test_model: str) -> None:
-    bench.planner(test_model, only('get_location'), active=False)
+def test_goals_are_rejected_unless_active(bench: Bench, tiny_model: str) -> None:
+    bench.planner(tiny_model, only('get_location'), active=False)
     assert bench.send('Look.') is None
     assert transition(bench.node, 'planner', CONFIGURE)
     assert bench.send('Look.') is None

@@ -49,8 +49,8 @@ def _ask(bench: Bench, name: str) -> Any:
 
 @pytest.mark.parametrize('tool, topic', [('move_to', False), ('creep', True)])
 def test_a_stop_ends_all_goals_and_holds_until_the_release(
-        bench: Bench, test_model: str, tool: str, topic: bool) -> None:
-    _drive(bench, test_model, tool)
+        bench: Bench, tiny_model: str, tool: str, topic: bool) -> None:
+    _drive(bench, tiny_model, tool)
     publisher = bench.node.create_publisher(Empty, 'planner/stop', 1)
     goals = [bench.send('Go.') for _ in range(2)]
     bench.until(lambda: bench.state()['distance'] > 0.1)
@@ -79,9 +79,9 @@ def test_a_stop_ends_all_goals_and_holds_until_the_release(
 
 
 @pytest.mark.parametrize('tool', MOVES)
-def test_what_a_killed_planner_left_is_stopped_by_the_next(bench: Bench, test_model: str,
+def test_what_a_killed_planner_left_is_stopped_by_the_next(bench: Bench, tiny_model: str,
                                                            tool: str) -> None:
-    process = _drive(bench, test_model, tool)
+    process = _drive(bench, tiny_model, tool)
     bench.send('Go.')
     bench.until(lambda: bench.state()['distance'] > 0.1)
     process.process.send_signal(signal.SIGKILL)
@@ -89,7 +89,7 @@ def test_what_a_killed_planner_left_is_stopped_by_the_next(bench: Bench, test_mo
     distance = bench.state()['distance']
     bench.spin(0.5)
     assert bench.state()['distance'] > distance  # nothing else stops this robot
-    bench.planner(test_model, only(tool, **MOVES[tool]), active=False, autostart=True)
+    bench.planner(tiny_model, only(tool, **MOVES[tool]), active=False, autostart=True)
     bench.until(lambda: not bench.state()['moving'], 10.0)
     assert _stands(bench)
     bench.until(lambda: 'ready for goals' in bench.processes[-1].log_text(), 90.0)
@@ -97,21 +97,21 @@ def test_what_a_killed_planner_left_is_stopped_by_the_next(bench: Bench, test_mo
     assert _stands(bench)
 
 
-def test_a_stop_outlives_the_planner_that_took_it(bench: Bench, test_model: str) -> None:
-    process = bench.planner(test_model, only('get_location'))
+def test_a_stop_outlives_the_planner_that_took_it(bench: Bench, tiny_model: str) -> None:
+    process = bench.planner(tiny_model, only('get_location'))
     assert _ask(bench, 'stop').success
     process.process.send_signal(signal.SIGKILL)
     process.process.wait(5.0)
-    bench.planner(test_model, only('get_location'), active=False, autostart=True)
+    bench.planner(tiny_model, only('get_location'), active=False, autostart=True)
     bench.until(lambda: 'ready for goals' in bench.processes[-1].log_text(), 90.0)
     assert 'an operator had stopped the robot' in bench.processes[-1].log_text()
 
 
-def test_simulated_time_without_a_clock(bench: Bench, test_model: str) -> None:
+def test_simulated_time_without_a_clock(bench: Bench, tiny_model: str) -> None:
     bench.robot(speed=8.0)
     tools = only('move_to', place={'enum': ['office']})
     tools['move_to']['timeout'] = 1.0
-    bench.planner(test_model, tools, use_sim_time=True)
+    bench.planner(tiny_model, tools, use_sim_time=True)
     bench.fault('move_to', 'hang')
     end = bench.plan('Go.', 20.0, max_steps=1)
     assert 'not done within 1 s; the goal was stopped' in end.result.steps[0].error

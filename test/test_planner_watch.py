@@ -55,10 +55,10 @@ def watcher(bench: Bench) -> Iterator[Watcher]:
     yield Watcher(bench)
 
 
-def test_operators_see_everything(bench: Bench, test_model: str, watcher: Watcher,
+def test_operators_see_everything(bench: Bench, tiny_model: str, watcher: Watcher,
                                   tmp_path: Path) -> None:
     bench.robot()
-    bench.planner(test_model, KITCHEN, trace_dir=str(tmp_path / 'traces'))
+    bench.planner(tiny_model, KITCHEN, trace_dir=str(tmp_path / 'traces'))
     bench.until(lambda: 'planner: model' in watcher.diagnostics
                 and 'model' in watcher.values('planner: model'))
     model = watcher.values('planner: model')
@@ -88,14 +88,14 @@ def test_operators_see_everything(bench: Bench, test_model: str, watcher: Watche
     assert trace.end['outcome'] == 'MAX_STEPS'
 
 
-def test_a_failed_configure_is_seen(bench: Bench, watcher: Watcher, test_model: str) -> None:
+def test_a_failed_configure_is_seen(bench: Bench, watcher: Watcher, tiny_model: str) -> None:
     bench.planner('/nowhere/model.gguf', KITCHEN, active=False)
     assert not transition(bench.node, 'planner', CONFIGURE)
     bench.until(lambda: 'planner: planner' in watcher.diagnostics
                 and watcher.diagnostics['planner: planner'].level == DiagnosticStatus.ERROR)
     assert 'there is no file' in watcher.diagnostics['planner: planner'].message
     bench.until(lambda: 'there is no file' in watcher.statuses[-1].last_error)
-    assert set_parameter(bench.node, 'planner', 'model_path', test_model) == ''
+    assert set_parameter(bench.node, 'planner', 'model_path', tiny_model) == ''
     assert transition(bench.node, 'planner', CONFIGURE)
     bench.until(lambda: watcher.diagnostics['planner: planner'].level == DiagnosticStatus.OK)
 
@@ -108,9 +108,9 @@ def _moving(bench: Bench) -> Any:
     return goal
 
 
-def test_policies(bench: Bench, test_model: str) -> None:
+def test_policies(bench: Bench, tiny_model: str) -> None:
     bench.robot(speed=0.1)
-    bench.planner(test_model, KITCHEN, goal_policy='reject')
+    bench.planner(tiny_model, KITCHEN, goal_policy='reject')
 
     def policy(name: str) -> str:
         return set_parameter(bench.node, 'planner', 'goal_policy', name)
@@ -134,19 +134,19 @@ def test_policies(bench: Bench, test_model: str) -> None:
 
 def test_a_step_has_its_own_time_and_a_fallback_follows(bench: Bench, test_model: str) -> None:
     bench.robot()
-    tools = only('move_to', place={'enum': ['kitchen', 'dock']})
+    tools = {**only('move_to', place={'enum': ['kitchen', 'dock']}), **only('say')}
     tool_file = bench.file('fallback.yaml', {
         'version': 1, 'builtins': {'finish': False, 'wait': 0.0, 'compare': False},
         'tools': tools, 'fallback': {
             'tool': 'move_to', 'arguments': {'place': 'dock'},
             'message': 'The robot goes home.'}})
-    bench.planner(test_model, tools, tool_files=[tool_file], step_budget=0.001)
-    end = bench.plan('Go to the kitchen.', max_steps=2)
+    bench.planner(test_model, tools, tool_files=[tool_file], step_budget=0.05)
+    end = bench.plan('Say something long.', max_steps=2, allowed_tools=['say'])
     assert end.result.outcome == Plan.Result.TIMEOUT
-    assert 'step_budget = 0.001' in end.result.message
+    assert 'step_budget = 0.05' in end.result.message
     assert 'The robot goes home. The fallback call move_to was made.' in end.result.message
     assert end.result.steps[-1].tool == 'move_to'
     assert bench.state()['place'] == 'dock'
     assert set_parameter(bench.node, 'planner', 'step_budget', 0.0) == ''
-    end = bench.plan('Go to the kitchen.', max_steps=2)
+    end = bench.plan('Go to the kitchen.', max_steps=1)
     assert end.result.outcome == Plan.Result.MAX_STEPS
