@@ -388,7 +388,7 @@ def test_a_wrong_file_of_places_is_an_error_of_the_tool_file(tmp_path: Path, pla
                                                              keys: str, reason: str) -> None:
     with pytest.raises(ConfigError, match=reason) as error:
         read_file(_tool_file(tmp_path, places, keys), ToolFile)
-    assert 'tools.yaml, line 8: tools.go.arguments.where: ' in str(error.value)
+    assert 'tools.yaml, line 9: tools.go.arguments.where: ' in str(error.value)
 
 
 def test_a_place_that_does_not_fit_the_message_is_a_config_error(tmp_path: Path) -> None:
