@@ -233,6 +233,8 @@ def members(node: ast.ClassDef) -> dict:
                         slots = [s.value for s in ast.walk(part) if isinstance(s, ast.Constant)]
         elif isinstance(part, ast.ClassDef):
             found[part.name] = None
+    if found.get('__new__') is not None:
+        found.setdefault('__init__', found['__new__'])  # rclpy's Clock has no other
     start = found.get('__init__')
     if slots and start and start[-1].startswith('**'):
         # Humble's QoSProfile takes the names of its slots.

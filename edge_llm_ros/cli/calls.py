@@ -66,6 +66,14 @@ def set_parameter(node: Node, target: str, name: str, value: Any) -> str:
 
 def robot_state(node: Node, robot: str = 'simulated_robot') -> dict[str, Any]:
     """Return the state of the simulated robot, by its own word."""
-    state: dict[str, Any] = json.loads(
-        call(node, Trigger, f'{robot}/state', Trigger.Request()).message)
+    for seconds in (5.0, 5.0, 10.0):
+        try:
+            answer = call(node, Trigger, f'{robot}/state', Trigger.Request(), seconds).message
+            break
+        except EdgeLlmError:
+            # A response is lost where the server has not discovered its reader yet; asking again
+            # changes nothing.
+            if seconds > 5.0:
+                raise
+    state: dict[str, Any] = json.loads(answer)
     return state

@@ -32,7 +32,8 @@ _PARAMETERS = ('describe_parameters', 'get_parameter_types', 'get_parameters', '
 # (kind, qualifier): what the planner itself has, whatever the tools.
 _OWN: dict[tuple[str, str], tuple[str, ...]] = {
     ('topic', 'publish'): (
-        '/rosout', '/parameter_events', '~/transition_event', '~/tools', '~/confirm_request'),
+        '/rosout', '/parameter_events', '~/transition_event', '~/tools', '~/confirm_request',
+        '~/status', '~/events', '/diagnostics'),
     ('topic', 'subscribe'): ('/clock', '/parameter_events', '~/stop'),
     ('service', 'reply'): tuple(f'~/{name}' for name in (
         *_LIFECYCLE, *_PARAMETERS, 'get_type_description', 'confirm', 'stop', 'release')),

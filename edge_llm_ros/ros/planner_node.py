@@ -110,7 +110,7 @@ class PlannerNode(LifecycleNodeMixin, Node):
         # On a clock of its own, and in a group of its own, so that neither a simulation that
         # stands still nor a transition that takes its time holds it up.
         self._timer = self.create_timer(
-            _STATUS_PERIOD, self._status.publish, MutuallyExclusiveCallbackGroup(),
+            _STATUS_PERIOD, self._status.update, MutuallyExclusiveCallbackGroup(),
             Clock(clock_type=ClockType.STEADY_TIME))
         logger = logging.getLogger('edge_llm_ros')
         logger.setLevel(logging.INFO)
@@ -136,7 +136,7 @@ class PlannerNode(LifecycleNodeMixin, Node):
         """Log a line for the person who waits."""
         self.doing = line
         self.get_logger().info(line)
-        self._status.publish()
+        self._status.update()
 
     def log_exception(self, what: str) -> None:
         """Log the exception that is being handled, with its traceback."""

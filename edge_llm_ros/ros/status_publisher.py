@@ -43,7 +43,7 @@ class StatusPublisher:
         self._last: PlannerStatus | None = None
         self._publisher = node.create_publisher(PlannerStatus, '~/status', LATCHED)
 
-    def publish(self) -> None:
+    def update(self) -> None:
         """Publish, if anything changed since the last time."""
         statistics = self._statistics
         running, last = statistics.running, statistics.last
@@ -64,15 +64,15 @@ class StatusPublisher:
 
     def accepted(self, goal_id: bytes, goal: Goal) -> None:
         """Publish that a goal waits."""
-        self.publish()
+        self.update()
 
     def started(self, goal_id: bytes, goal: Goal) -> None:
         """Publish that a goal runs."""
-        self.publish()
+        self.update()
 
     def happened(self, goal_id: bytes, event: Event) -> None:
         """Do nothing: events have a topic of their own."""
 
     def finished(self, goal_id: bytes, goal: Goal, result: Result) -> None:
         """Publish how a goal ended."""
-        self.publish()
+        self.update()

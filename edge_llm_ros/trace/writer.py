@@ -16,7 +16,6 @@
 from __future__ import annotations
 
 from dataclasses import asdict
-from datetime import datetime, timezone
 import json
 import math
 from pathlib import Path
@@ -79,11 +78,12 @@ class TraceWriter:
         folder.mkdir(parents=True, exist_ok=True)
         for old in sorted(folder.glob(f'*{SUFFIX}'))[:-_KEPT + 1]:
             old.unlink(missing_ok=True)
-        now = datetime.now(timezone.utc)
-        path = folder / f'{now:%Y%m%dT%H%M%S}-{goal_id.hex()[:8]}{SUFFIX}'
+        utc = time.gmtime()
+        name = time.strftime('%Y%m%dT%H%M%S', utc)
+        path = folder / f'{name}-{goal_id.hex()[:8]}{SUFFIX}'
         self._open[goal_id] = path.open('w', encoding='utf-8'), time.monotonic()
         self._write(goal_id, 'goal', {
-            'version': VERSION, 'utc': now.isoformat(timespec='milliseconds'),
+            'version': VERSION, 'utc': time.strftime('%Y-%m-%dT%H:%M:%SZ', utc),
             'goal_id': goal_id.hex(), 'instruction': goal.instruction, 'context': goal.context,
             'session_id': goal.session_id, 'max_steps': goal.max_steps,
             'time_budget': goal.time_budget, 'dry_run': goal.dry_run,
