@@ -84,6 +84,11 @@ class EngineArm:
         while self.engine._cache.evict():
             pass
 
+    @property
+    def spilled_bytes(self) -> int:
+        """Return the host memory that evicted sessions take."""
+        return self.engine._cache.spilled_bytes
+
     def tokenize(self, text: str) -> tuple[int, ...]:
         """Return the tokens of plain text."""
         return self.engine.tokenize(text, False)
