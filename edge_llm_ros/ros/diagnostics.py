@@ -77,7 +77,7 @@ class Diagnostics:
     def _tasks(self) -> Mapping[str, Task]:
         planner = self._planner()
         return {'planner': self._of_planner(), 'model': self._of_model(planner),
-                'KV cache': self._of_cache(planner), 'memory': self._of_memory()}
+                'KV cache': self._of_cache(planner), 'memory': self._of_memory(planner)}
 
     def _of_planner(self) -> Task:
         statistics, state = self._statistics, self._node.state_label
@@ -135,9 +135,10 @@ class Diagnostics:
                           f'less than {least:.0%}{reason}'), values
         return OK, f'{pinned} prefix tokens pinned' if pinned else 'nothing is pinned', values
 
-    def _of_memory(self) -> Task:
+    def _of_memory(self, planner: Planner | None) -> Task:
         available, least = available_memory_bytes(), self._node.parameters['memory_warning']
-        values = {'peak of the engine [MB]': peak_memory_bytes() // 10**6,
+        peak = peak_memory_bytes() if planner is None else planner.peak_memory_bytes()
+        values = {'peak of node and engine [MB]': peak // 10**6,
                   'available [MB]': available // 10**6}
         if available and available < least:
             return WARN, (f'{available / 1e6:.0f} MB are left on this board, less than '
