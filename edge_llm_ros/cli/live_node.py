@@ -12,7 +12,7 @@
 # See the License for the specific language governing permissions and
 # limitations under the License.
 
-"""A node of a command, spun in a thread of its own."""
+"""A node of a command, and the thread that spins it."""
 
 from __future__ import annotations
 
@@ -28,26 +28,32 @@ from rclpy.signals import SignalHandlerOptions
 
 
 @contextmanager
-def live_node(namespace: str = '/', *, spin: bool = True) -> Iterator[Any]:
-    """Make a node and spin it until the block ends; SIGINT reaches Python."""
+def live_node(namespace: str = '/') -> Iterator[Any]:
+    """Make a node that nothing spins yet; SIGINT reaches Python."""
     rclpy.init(signal_handler_options=SignalHandlerOptions.NO)
     try:
-        node = rclpy.create_node('edge_llm_tools', namespace=namespace)
-        if not spin:
-            yield node
-            return
-        executor = MultiThreadedExecutor(num_threads=2)
-        executor.add_node(node)
-        spinning = threading.Thread(target=_spin, args=(executor,), daemon=True)
-        spinning.start()
-        try:
-            yield node
-        finally:
-            executor.shutdown(timeout_sec=2.0)
-            rclpy.try_shutdown()
-            spinning.join(2.0)
+        yield rclpy.create_node('edge_llm_tools', namespace=namespace)
     finally:
         rclpy.try_shutdown()
+
+
+@contextmanager
+def spun(node: Any) -> Iterator[None]:
+    """
+    Spin a node until the block ends.
+
+    What the block uses is given back after it: an entity that goes while a callback of it runs
+    leaves a complaint on the terminal.
+    """
+    executor = MultiThreadedExecutor(num_threads=2)
+    executor.add_node(node)
+    spinning = threading.Thread(target=_spin, args=(executor,), daemon=True)
+    spinning.start()
+    try:
+        yield
+    finally:
+        executor.shutdown(timeout_sec=2.0)
+        spinning.join(2.0)
 
 
 def _spin(executor: MultiThreadedExecutor) -> None:

@@ -24,7 +24,7 @@ import sys
 import threading
 from typing import Any
 
-from edge_llm_ros.cli.live_node import live_node
+from edge_llm_ros.cli.live_node import live_node, spun
 from edge_llm_ros.flow.cancellation import Cancellation
 from edge_llm_ros.flow.errors import EdgeLlmError
 from edge_llm_ros.flow.result import Outcome
@@ -54,7 +54,8 @@ def run(args: argparse.Namespace) -> int:
                              confirmations=_terminal())
         try:
             call = tool_call(args.tool, args.arguments, toolset.schemas())
-            observation = _make(toolset, call, args.dry_run)
+            with spun(node):
+                observation = _make(toolset, call, args.dry_run)
         finally:
             toolset.destroy()
     print(observation.text)

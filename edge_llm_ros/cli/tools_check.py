@@ -54,7 +54,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Print what each tool is; 1 if one cannot work, or its peer is not there."""
     loaded = load_tools(args.files)
-    with live_node(args.namespace, spin=False) as node:
+    with live_node(args.namespace) as node:
         schemas, problems, unexposed = _interfaces(node, loaded)
         with _costs(args, schemas) as costs:
             for schema in schemas:

@@ -69,7 +69,7 @@ def _snake(name: str) -> str:
 
 def _on_graph(name: str, args: argparse.Namespace) -> tuple[str, bool]:
     """Return the type of a name on the graph, and whether to publish on it."""
-    with live_node(args.namespace, spin=False) as node:
+    with live_node(args.namespace) as node:
         full = node.resolve_topic_name(name)
         deadline = time.monotonic() + args.wait
         while True:
