@@ -138,7 +138,15 @@ def _kv_measures(args: argparse.Namespace) -> Mapping[str, Callable[[], Iterator
         'fork': partial(kv_memory.forks, small, 4 * args.repeats, _tell),
         'configure': partial(kv_memory.configure, args.model, 2048, args.repeats, _tell),
         'cancel': partial(cancels, args.model, 20 * args.repeats, _tell),
-        'growth': partial(kv_memory.growth, small, args.steps, _tell)}
+        'growth': partial(_growth, args, small)}
+
+
+def _growth(args: argparse.Namespace, vocabulary: str) -> Iterator[Row]:
+    """Measure with the smallest model, beside whose memory growth shows most."""
+    folder = Path(args.out) / 'models'
+    folder.mkdir(parents=True, exist_ok=True)
+    path = write_synthetic(folder / 'tiny-f16.gguf', 'tiny', 'f16', vocabulary)
+    return kv_memory.growth(str(path), args.steps, _tell)
 
 
 def _speed(args: argparse.Namespace, found: _Findings) -> None:

@@ -18,6 +18,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 import ctypes
+import mmap
 import os
 from typing import Any
 
@@ -242,7 +243,8 @@ class LlamaContext:
 
     def sequence_state(self, sequence: int) -> State:
         """Return the evaluated state of a sequence."""
-        state = np.empty(self.state_bytes(sequence), np.uint8)
+        # Pages of its own, which go back when it goes: an allocator's heap keeps holes instead.
+        state = np.frombuffer(mmap.mmap(-1, self.state_bytes(sequence)), np.uint8)
         pointer = state.ctypes.data_as(ctypes.POINTER(ctypes.c_uint8))
         written = api.llama_state_seq_get_data(self._handle, pointer, len(state), sequence)
         if written != len(state):
