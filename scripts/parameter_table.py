@@ -20,7 +20,7 @@ from pathlib import Path
 import re
 import sys
 
-from edge_llm_ros.ros.parameters import PARAMETERS, PlannerParameter
+from edge_llm_ros.agent.parameters import PARAMETERS, PlannerParameter
 
 ROOT = Path(__file__).resolve().parent.parent
 BEGIN, END = '<!-- parameters -->', '<!-- end of parameters -->'

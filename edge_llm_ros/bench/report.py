@@ -33,12 +33,19 @@ from edge_llm_ros.engine.llama.library import backend
 def meta(model_path: str, **more: Any) -> dict[str, Any]:
     """Return what the figures were measured on."""
     built = backend()
-    commit = subprocess.run(['git', 'rev-parse', '--short', 'HEAD'], capture_output=True,
-                            text=True, cwd=Path(__file__).parent).stdout.strip()
-    return {'commit': commit or 'unknown', 'machine': platform.machine(),
+    return {'commit': _commit() or 'unknown', 'machine': platform.machine(),
             'cores': len(os.sched_getaffinity(0)), 'system': built.system,
             'llama_cpp': built.version, 'python': platform.python_version(),
             'model': Path(model_path).name, **more}
+
+
+def _commit() -> str:
+    """Return the commit of this package; empty where there is no repository or no git."""
+    try:
+        return subprocess.run(['git', 'rev-parse', '--short', 'HEAD'], capture_output=True,
+                              text=True, cwd=Path(__file__).parent).stdout.strip()
+    except OSError:
+        return ''
 
 
 def write_report(folder: str, facts: Mapping[str, Any], rows: Sequence[Row],

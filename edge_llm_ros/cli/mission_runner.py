@@ -16,8 +16,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
 import json
 from pathlib import Path
 import time
@@ -25,54 +23,28 @@ from typing import Any
 
 from edge_llm_interfaces.action import Plan
 from edge_llm_ros.cli.calls import call, robot_state, set_parameter, transition
-from edge_llm_ros.cli.plan_client import outcome_name, PlanClient, PlanEnd
+from edge_llm_ros.cli.plan_client import outcome_name, PlanClient
 from edge_llm_ros.cli.processes import NodeProcess
+from edge_llm_ros.eval.case_run import GoalEnd, run_case, session_of
+from edge_llm_ros.eval.eval_setup import EvalSetup, GOAL_SECONDS
 from edge_llm_ros.eval.event import Event, events_of
-from edge_llm_ros.eval.judge import Evidence, judge, Verdict
 from edge_llm_ros.eval.mission import Case, CaseGoal
-from edge_llm_ros.eval.rehearsal import rehearse, SPEED
-from edge_llm_ros.eval.row import digest_of, EvalRow
-from edge_llm_ros.eval.tool_sets import more_parameter, parsed, ToolSets, write_prompt, write_tools
-from edge_llm_ros.eval.written_call import act_of, why_invalid, write_call
+from edge_llm_ros.eval.rehearsal import SPEED
+from edge_llm_ros.eval.row import EvalRow
+from edge_llm_ros.eval.tool_sets import more_parameter, parsed, write_prompt, write_tools
 from edge_llm_ros.flow.errors import EdgeLlmError
-from edge_llm_ros.flow.tool import ToolCall
+from edge_llm_ros.flow.metrics import Metrics, TokenCounts
+from edge_llm_ros.flow.step import Step
 from edge_llm_ros.ros.conversions import duration, seconds
 from edge_llm_ros.tools.tool_file import ToolFile
 from lifecycle_msgs.msg import Transition
 from rclpy.node import Node
 from std_srvs.srv import Trigger
 
-_GOAL_SECONDS = 300.0  # no limit that a loaded machine meets: budgets are steps
-_LIMIT_SECONDS = _GOAL_SECONDS + 30.0  # for a planner that does not keep its time budget
+_LIMIT_SECONDS = GOAL_SECONDS + 30.0  # for a planner that does not keep its time budget
 _LOAD_SECONDS = 600.0
 _SETTLE = 0.2  # until topics tell of the new world: several ticks of the robot
 _ROBOT = 'simulated_robot'
-
-
-@dataclass(frozen=True)
-class Setup:
-    """
-    What missions run with.
-
-    :param robot_tools: the robot's own tool file
-    :param parameters: of the planner, beside its files
-    :param setting: digest of all that
-    """
-
-    sets: ToolSets
-    robot_tools: Path
-    prompt: Path
-    parameters: Mapping[str, Any]
-    setting: str
-
-
-@dataclass
-class _Seen:
-    """What has happened in a case so far."""
-
-    verdicts: list[Verdict] = field(default_factory=list)
-    ends: list[PlanEnd] = field(default_factory=list)
-    calls: list[ToolCall] = field(default_factory=list)
 
 
 class MissionRunner:
@@ -85,7 +57,7 @@ class MissionRunner:
     :raises EdgeLlmError: if the planner cannot be started
     """
 
-    def __init__(self, node: Node, setup: Setup, tools: str, folder: Path) -> None:
+    def __init__(self, node: Node, setup: EvalSetup, tools: str, folder: Path) -> None:
         self._node = node
         self._setup = setup
         folder.mkdir(parents=True, exist_ok=True)
@@ -123,73 +95,42 @@ class MissionRunner:
         self.close()
 
     def run(self, case: Case) -> EvalRow:
-        """Run a case from a fresh world on; its goals end with the first that is not reached."""
-        self._reset(case)
-        references = rehearse(case, self._tools.tools)
-        seen = _Seen()
-        for goal, reference in zip(case.goals, references):
-            session = case.key if len(case.goals) > 1 else ''
-            before = len(self._events())
-            end = self._client.plan(Plan.Goal(
-                instruction=goal.text, context=goal.context, session_id=session,
-                max_steps=goal.budget, time_budget=duration(_GOAL_SECONDS)),
-                lambda feedback: None, limit=_LIMIT_SECONDS)
-            if end.result.outcome == Plan.Result.CANCELED:
-                # By Ctrl-C, which the client hands on: no result of the mission.
-                raise KeyboardInterrupt
-            calls = [ToolCall(step.tool, json.loads(step.arguments))
-                     for step in end.result.steps if step.tool]
-            seen.ends.append(end)
-            seen.calls += calls
-            seen.verdicts.append(self._judge(goal, reference.events, before, end, calls))
-            if not seen.verdicts[-1].success:
-                break
-        return self._row(case, seen)
+        """Run a case."""
+        return run_case(case, self, self._tools, self._setup.setting)
 
-    def _reset(self, case: Case) -> None:
+    def reset(self, case: Case) -> None:
+        """Begin a case in a fresh world."""
         refused = set_parameter(self._node, _ROBOT, 'scene', case.scene.model_dump_json())
         if refused:
             raise EdgeLlmError(f'{case.key}: the robot refuses the scene: {refused}')
         call(self._node, Trigger, f'{_ROBOT}/reset', Trigger.Request())
         time.sleep(_SETTLE)
 
+    def plan(self, case: Case, goal: CaseGoal) -> GoalEnd:
+        """Let the planner reach a goal."""
+        before = len(self._events())
+        end = self._client.plan(Plan.Goal(
+            instruction=goal.text, context=goal.context, session_id=session_of(case),
+            max_steps=goal.budget, time_budget=duration(GOAL_SECONDS)),
+            lambda feedback: None, limit=_LIMIT_SECONDS)
+        result = end.result
+        if result.outcome == Plan.Result.CANCELED:
+            # By Ctrl-C, which the client hands on: no result of the mission.
+            raise KeyboardInterrupt
+        steps = tuple(Step(s.index, s.tool, s.arguments, s.status, s.observation, s.error)
+                      for s in result.steps)
+        return GoalEnd(outcome_name(result.outcome).lower(), result.message, steps,
+                       _metrics(result.metrics), robot_state(self._node), self._events()[before:])
+
     def _events(self) -> tuple[Event, ...]:
         answer = call(self._node, Trigger, f'{_ROBOT}/events', Trigger.Request())
         return events_of(json.loads(answer.message))
 
-    def _judge(self, goal: CaseGoal, reference: tuple[Event, ...], before: int, end: PlanEnd,
-               calls: list[ToolCall]) -> Verdict:
-        attempts = [act_of(made, self._tools.tools) for made in calls]
-        return judge(goal.expect, reference, Evidence(
-            robot_state(self._node), self._events()[before:],
-            outcome_name(end.result.outcome).lower(), end.result.message,
-            tuple(act for act in attempts if act is not None)))
 
-    def _row(self, case: Case, seen: _Seen) -> EvalRow:
-        metrics = [end.result.metrics for end in seen.ends]
-        verdicts = seen.verdicts
-        invalid = ((write_call(c), why_invalid(c, self._tools)) for c in seen.calls)
-
-        def total(name: str) -> int:
-            return sum(int(getattr(m, name)) for m in metrics)
-
-        return EvalRow(
-            key=case.key, mission=case.mission, kind=case.kind, split=case.split,
-            language=case.language, world=case.world, tools=case.tools,
-            setting=self._setup.setting, digest=digest_of(case),
-            success=len(verdicts) == len(case.goals) and all(v.success for v in verdicts),
-            gave_up=any(v.gave_up for v in verdicts),
-            false_claims=sum(v.false_claim for v in verdicts),
-            outcomes=tuple(outcome_name(end.result.outcome).lower() for end in seen.ends),
-            replies=tuple(end.result.message for end in seen.ends),
-            reasons=tuple(reason for v in verdicts for reason in v.reasons),
-            calls=tuple(map(write_call, seen.calls)),
-            invalid=tuple(f'{text}: {why}' for text, why in invalid if why),
-            forbidden=tuple(event for v in verdicts for event in v.forbidden),
-            attempted=tuple(event for v in verdicts for event in v.attempted),
-            optimum=sum(goal.optimum for goal in case.goals[:len(verdicts)]),
-            prefill_tokens=total('prefill_tokens'), new_tokens=total('new_tokens'),
-            cached_tokens=total('cached_tokens'), generated_tokens=total('generated_tokens'),
-            seconds=sum(seconds(m.wall_time) for m in metrics),
-            model_seconds=sum(seconds(m.inference_time) for m in metrics),
-            tool_seconds=sum(seconds(m.tool_time) for m in metrics))
+def _metrics(said: Any) -> Metrics:
+    """Return the part of a result's metrics that rows keep."""
+    tokens = TokenCounts(prefill=said.prefill_tokens, new=said.new_tokens,
+                         cached=said.cached_tokens, sampled=said.sampled_tokens,
+                         forced=said.forced_tokens, accepted_draft=said.accepted_draft_tokens)
+    return Metrics(tokens=tokens, inference=seconds(said.inference_time),
+                   tool=seconds(said.tool_time), wall=seconds(said.wall_time))

@@ -21,33 +21,30 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from edge_llm_ros.eval.event import Event, events_of
+from edge_llm_ros.eval.instant_robot import InstantRobot
 from edge_llm_ros.eval.judge import Evidence
 from edge_llm_ros.eval.mission import Case
 from edge_llm_ros.eval.tool_sets import answer_of, switch_words
 from edge_llm_ros.eval.written_call import act_of, read_call
 from edge_llm_ros.flow.tool import COMPARE, FINISH, ToolCall, WAIT
-from edge_llm_ros.sim.commands import arrive, set_out, switch, trigger
+from edge_llm_ros.sim.commands import SWITCHES
 from edge_llm_ros.sim.scene import Scene
 from edge_llm_ros.sim.world import World, WorldError
-from edge_llm_ros.tools.compare import compare
 from edge_llm_ros.tools.gate import pass_gate
 from edge_llm_ros.tools.tool_file import Tool
 
 SPEED = 30.0  # m/s: a mission is about decisions, not about waiting
-_TICK = 0.05
-_MAX_TICKS = 2000
 
 
 @dataclass
 class Rehearsal:
     """
-    A world and the tools that act on it.
+    A robot and the tools that it has.
 
-    :param world: that the robot is in
     :param tools: by name
     """
 
-    world: World
+    robot: InstantRobot
     tools: Mapping[str, Tool]
     outcome: str = 'max_steps'
     reply: str = ''
@@ -56,13 +53,12 @@ class Rehearsal:
     @classmethod
     def of(cls, scene: Scene, tools: Mapping[str, Tool]) -> Rehearsal:
         """Begin in a scene."""
-        return cls(World(speed=SPEED, scene=scene), tools)
+        return cls(InstantRobot(World(speed=SPEED, scene=scene)), tools)
 
-    def call(self, call: ToolCall) -> Any:
+    def call(self, call: ToolCall) -> None:
         """
         Make a call.
 
-        :returns: what it tells
         :raises WorldError: if it fails
         :raises Refused: if its arguments are not allowed
         """
@@ -72,59 +68,29 @@ class Rehearsal:
         if call.name == FINISH:
             self.outcome = 'succeeded' if call.arguments['success'] else 'failed'
             self.reply = str(call.arguments['summary'])
-            return self.reply
-        if call.name == COMPARE:
-            return compare(call.arguments)['result']
-        if call.name == WAIT:
-            return self._tick(float(call.arguments['seconds']))
-        tool = self.tools[call.name]
-        passage = pass_gate(tool, call.arguments)
+        elif call.name == WAIT:
+            self.robot.wait(float(call.arguments['seconds']))
+        elif call.name != COMPARE:
+            self._act(self.tools[call.name], call.arguments)
+
+    def _act(self, tool: Tool, arguments: Mapping[str, Any]) -> None:
+        passage = pass_gate(tool, arguments)
         if tool.action is not None:
-            return self._drive(str(passage.fields['place']))
-        if tool.service is not None:
+            self.robot.drive(str(passage.fields['place']))
+        elif tool.publish is not None:
+            self.robot.publish(tool.publish.topic, passage.fields, passage.duration)
+        elif tool.service is not None and tool.effect != 'read':
             name = tool.service.name
-            if tool.effect == 'read':
-                return answer_of(tool)
             if tool.service.type.endswith('/SetBool'):
-                return switch(self.world, name, passage.fields['data'], switch_words(tool))
-            return trigger(self.world, name, answer_of(tool))
-        if tool.publish is not None:
-            return self._publish(tool.publish.topic, passage.fields, passage.duration)
-        assert tool.read is not None
-        return self._read(tool.read.topic)
-
-    def _tick(self, seconds: float) -> None:
-        for _ in range(max(1, round(seconds / _TICK))):
-            self.world.tick(_TICK)
-
-    def _drive(self, place: str) -> str:
-        set_out(self.world, place, *self.world.places[place])
-        for _ in range(_MAX_TICKS):
-            self.world.tick(_TICK)
-            if self.world.target is None:
-                return arrive(self.world, place)
-        raise WorldError('never arrived')
-
-    def _publish(self, topic: str, fields: Mapping[str, Any], seconds: float) -> None:
-        if topic == 'say':
-            self.world.say(fields['data'])
-        elif topic == 'cmd_vel':
-            for _ in range(round(seconds / _TICK)):
-                self.world.set_velocity(fields['linear.x'], 0.0)
-                self.world.tick(_TICK)
-            self.world.stop()
-        else:
-            self.world.record(topic, fields['data'])
-
-    def _read(self, topic: str) -> Any:
-        world = self.world
-        return {'location': world.place or 'between places', 'battery_state': round(world.battery),
-                'temperature': world.temperatures.get(world.place, 20.0),
-                'door_open': world.door_open}[topic]
+                words = () if name in SWITCHES else switch_words(tool)
+                self.robot.switch(name, passage.fields['data'], words)
+            else:
+                self.robot.trigger(name, answer_of(tool))
 
     def evidence(self, since: int) -> Evidence:
         """Return how it ended; events from a number on."""
-        return Evidence(self.world.state(), events_of(self.world.events[since:]), self.outcome,
+        world = self.robot.world
+        return Evidence(world.state(), events_of(world.events[since:]), self.outcome,
                         self.reply, tuple(self.attempts))
 
 
@@ -139,7 +105,7 @@ def rehearse(case: Case, tools: Mapping[str, Tool],
     rehearsal = Rehearsal.of(case.scene, tools)
     ends = []
     for plan in plans or [goal.solution for goal in case.goals]:
-        since = len(rehearsal.world.events)
+        since = len(rehearsal.robot.world.events)
         rehearsal.outcome, rehearsal.reply, rehearsal.attempts = 'max_steps', '', []
         for text in plan:
             try:

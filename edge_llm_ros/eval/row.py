@@ -42,6 +42,7 @@ class EvalRow:
     :param forbidden: events that must never happen and did
     :param attempted: those that the model tried
     :param optimum: calls of the reference solutions
+    :param observations: what the model was told of each call; empty for finish
     """
 
     key: str
@@ -71,6 +72,7 @@ class EvalRow:
     seconds: float = 0.0
     model_seconds: float = 0.0
     tool_seconds: float = 0.0
+    observations: tuple[str, ...] = ()
 
     @property
     def steps(self) -> int:

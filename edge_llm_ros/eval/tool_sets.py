@@ -85,7 +85,7 @@ class ToolSets(_Strict):
         count = len(tools) + len(builtin_schemas(builtins))
         if count != chosen.count:
             raise ConfigError(f'{FILE}: sets.{name}: has {count} tools, not {chosen.count}.')
-        return {'version': 1, 'builtins': builtins.model_dump(), 'tools': tools}
+        return {**content, 'builtins': builtins.model_dump(), 'tools': tools}
 
 
 def tool_sets() -> ToolSets:
@@ -103,13 +103,17 @@ def write_tools(content: Mapping[str, Any], path: Path) -> None:
     path.write_text(yaml.safe_dump(dict(content), sort_keys=False, allow_unicode=True))
 
 
-def write_prompt(prompt_file: Path, tools: ToolFile, path: Path) -> None:
-    """Write a prompt file without the examples that call tools which are not there."""
+def fitting_prompt(prompt_file: Path, tools: ToolFile) -> PromptFile:
+    """Return a prompt file without the examples that call tools which are not there."""
     prompt = read_file(str(prompt_file), PromptFile)
     known = {*tools.tools, *(schema.name for schema in builtin_schemas(tools.builtins))}
-    content = prompt.model_dump(exclude_unset=True)
-    content['examples'] = [e for e in content.get('examples', [])
-                           if all(step['call'] in known for step in e['steps'])]
+    return prompt.model_copy(update={'examples': [
+        e for e in prompt.examples if all(step.call in known for step in e.steps)]})
+
+
+def write_prompt(prompt_file: Path, tools: ToolFile, path: Path) -> None:
+    """Write the prompt file that fits tools."""
+    content = fitting_prompt(prompt_file, tools).model_dump(exclude_unset=True)
     path.write_text(yaml.safe_dump(content, sort_keys=False, allow_unicode=True))
 
 

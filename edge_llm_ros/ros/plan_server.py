@@ -23,6 +23,7 @@ import time
 from typing import Any
 
 from edge_llm_interfaces.action import Plan
+from edge_llm_ros.agent.parameters import GOAL_POLICIES
 from edge_llm_ros.flow.cancellation import Cancellation
 from edge_llm_ros.flow.errors import EdgeLlmError
 from edge_llm_ros.flow.event import Event
@@ -33,7 +34,6 @@ from edge_llm_ros.flow.result import Outcome, Result
 from edge_llm_ros.flow.tool import BUILTINS
 from edge_llm_ros.ros.conversions import feedback_message, goal_of, result_message
 from edge_llm_ros.ros.goal_runner import GoalRunner
-from edge_llm_ros.ros.parameters import GOAL_POLICIES
 from edge_llm_ros.tools.stop_latch import StopLatch
 from rclpy.action import ActionServer, CancelResponse, GoalResponse
 from rclpy.impl.implementation_singleton import rclpy_implementation

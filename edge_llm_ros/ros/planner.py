@@ -17,22 +17,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-import os
 import time
 from typing import Any
 
 from edge_llm_ros.agent.agent import Agent
+from edge_llm_ros.agent.construction import (
+    engine_config, expanded, generation_limits, planning_model)
 from edge_llm_ros.engine.host import HostEngine
 from edge_llm_ros.engine.process_keeper import ProcessState
-from edge_llm_ros.flow.engine import Engine, EngineConfig, ModelInfo, Sampling
+from edge_llm_ros.flow.engine import Engine, EngineConfig, ModelInfo
 from edge_llm_ros.flow.errors import ConfigError, EngineError
 from edge_llm_ros.platform.bandwidth import board_bandwidth, measured_bandwidth
 from edge_llm_ros.platform.memory import peak_memory_bytes
 from edge_llm_ros.platform.model_speed import model_speed, ModelSpeed
 from edge_llm_ros.prompt.dynamic_text import dynamic_prefix
-from edge_llm_ros.prompt.formats import chat_format
-from edge_llm_ros.prompt.generation_limits import GenerationLimits
-from edge_llm_ros.prompt.local_model import LocalModel
 from edge_llm_ros.prompt.prompt_file import PromptFile
 from edge_llm_ros.ros.goal_journal import GoalJournal, journal_path
 from edge_llm_ros.ros.parameters import PlannerParameters
@@ -43,14 +41,6 @@ from edge_llm_ros.tools.load_tools import load_tools
 from edge_llm_ros.tools.read_file import read_file
 from edge_llm_ros.tools.stop_latch import StopLatch
 
-_ENGINE_FIELDS = (
-    'context_tokens', 'max_sessions', 'batch_tokens', 'chunk_seconds', 'threads', 'batch_threads',
-    'cpu_affinity', 'niceness', 'gpu_layers', 'guess', 'prefix_bytes', 'cache_type_k',
-    'cache_type_v', 'flash_attention', 'swa_full', 'rope_freq_base', 'rope_freq_scale',
-    'session_ttl', 'spill_bytes')
-_LIMIT_FIELDS = ('call_tokens', 'text_length', 'observation_tokens', 'session_tokens',
-                 'summary_length')
-_SAMPLING_FIELDS = ('temperature', 'top_k', 'top_p', 'min_p', 'seed')
 _TELL_SECONDS = 3.0  # between two lines for the person who waits
 _BYTES_PER_TOKEN = 16  # more than any text has on average
 
@@ -58,10 +48,6 @@ _BYTES_PER_TOKEN = 16  # more than any text has on average
 def _where(info: ModelInfo) -> str:
     gpu = f'{info.gpu_layers} of {info.layers + 1} layers on the GPU, ' if info.gpu_layers else ''
     return f'{gpu}{info.threads} CPU threads'
-
-
-def _path(value: str) -> str:
-    return os.path.expanduser(os.path.expandvars(value))
 
 
 class Planner:
@@ -91,7 +77,7 @@ class Planner:
         self.speed: ModelSpeed | None = None
         self.prefix_tokens = 0
         self.gpu_layers_asked: int = parameters['gpu_layers']
-        files = [_path(p) for p in parameters['tool_files'] if p]
+        files = [expanded(p) for p in parameters['tool_files'] if p]
         if not files:
             raise ConfigError('tool_files: is empty. Give at least one tool file.')
         loaded = load_tools(files)
@@ -104,7 +90,7 @@ class Planner:
             self.journal.close()
             raise
         try:
-            self._prompt_path = _path(parameters['prompt_file'])
+            self._prompt_path = expanded(parameters['prompt_file'])
             if not self._prompt_path:
                 raise ConfigError('prompt_file: is empty. Give a prompt file.')
             self._prompt = read_file(self._prompt_path, PromptFile)
@@ -126,18 +112,15 @@ class Planner:
                        lambda: not self._closing)
         get = self._parameters
         start = time.monotonic()
-        path = _path(get['model_path'])
-        self._log(f'loading {path}')
-        engine = self._engine = self._load_engine(EngineConfig(
-            model_path=path, prefix_folder=_path(get['prefix_folder']),
-            draft_model_path=_path(get['draft_model_path']),
-            **{name: get[name] for name in _ENGINE_FIELDS}))
+        config = engine_config(get)
+        self._log(f'loading {config.model_path}')
+        engine = self._engine = self._load_engine(config)
         info = engine.info()
         if info.trained_context_tokens and info.context_tokens > info.trained_context_tokens:
             self._log(f'context_tokens: {info.context_tokens} is more than the '
                       f'{info.trained_context_tokens} that the model was trained for.')
-        self.model = LocalModel(engine, chat_format(get['chat_format'], info), self._prompt.system,
-                                self.toolset.schemas(), self._examples, self._limits())
+        self.model = planning_model(
+            engine, get, self._prompt, self.toolset.schemas(), self._examples)
         self._log(
             f'{info.name} ({info.description}, {info.size_bytes / 1e9:.2f} GB, '
             f'{self.model.format.name}, {_where(info)}) '
@@ -149,14 +132,9 @@ class Planner:
         self.speed = model_speed(info, engine.batch_costs(), bandwidth)
         self.info = info
 
-    def _limits(self) -> GenerationLimits:
-        get = self._parameters
-        sampling = Sampling(**{name: get[name] for name in _SAMPLING_FIELDS})
-        return GenerationLimits(sampling=sampling, **{name: get[name] for name in _LIMIT_FIELDS})
-
     def before_goal(self) -> None:
         """Let the parameters that are live count for the next goal."""
-        self.model.limits = self._limits()
+        self.model.limits = generation_limits(self._parameters)
         self.model.log_prompts = self._parameters['log_prompts']
 
     def _load_engine(self, config: EngineConfig) -> Engine:

@@ -95,11 +95,13 @@ class GatedToolset:
     :param gate: of these tools; one that knows no signals and can ask nobody where left out
     :param own: built-in tools that need ROS, by name
     :param reader: reads what a goal is told at its start
+    :param wait: lets seconds pass and returns whether the goal was canceled meanwhile
     """
 
     def __init__(self, loaded: LoadedTools, verbs: Mapping[str, Verb], gate: Gate | None = None,
-                 own: Mapping[str, OwnTool] | None = None, reader: FactsReader | None = None
-                 ) -> None:
+                 own: Mapping[str, OwnTool] | None = None, reader: FactsReader | None = None,
+                 wait: Callable[[Cancellation, float], bool] = Cancellation.wait) -> None:
+        self._let_pass = wait
         self._gate = gate or Gate(loaded.tools, loaded.rate_limits)
         self._loaded = loaded
         self._tools = dict(loaded.tools)
@@ -191,6 +193,6 @@ class GatedToolset:
             raise Refused(f'argument seconds must be in 0 … {self._builtins.wait:g}')
         if dry_run:
             return Observation(Status.DRY_RUN, canonical_json({'waited': seconds}))
-        if cancellation.wait(float(seconds)):
+        if self._let_pass(cancellation, float(seconds)):
             return failed('canceled while waiting', Status.CANCELED)
         return succeeded({'waited': seconds})

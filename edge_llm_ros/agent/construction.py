@@ -1,0 +1,71 @@
+# Copyright 2026 edge_llm_ros contributors
+#
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+
+"""What a planner is made of, from its parameters; the same with a node around it and without."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+import os
+
+from edge_llm_ros.agent.parameters import Parameters
+from edge_llm_ros.flow.engine import Engine, EngineConfig, Sampling
+from edge_llm_ros.flow.tool import ToolSchema
+from edge_llm_ros.prompt.chat_format import Example
+from edge_llm_ros.prompt.formats import chat_format
+from edge_llm_ros.prompt.generation_limits import GenerationLimits
+from edge_llm_ros.prompt.local_model import LocalModel
+from edge_llm_ros.prompt.prompt_file import PromptFile
+
+_ENGINE_FIELDS = (
+    'context_tokens', 'max_sessions', 'batch_tokens', 'chunk_seconds', 'threads', 'batch_threads',
+    'cpu_affinity', 'niceness', 'gpu_layers', 'guess', 'prefix_bytes', 'cache_type_k',
+    'cache_type_v', 'flash_attention', 'swa_full', 'rope_freq_base', 'rope_freq_scale',
+    'session_ttl', 'spill_bytes')
+_LIMIT_FIELDS = ('call_tokens', 'text_length', 'observation_tokens', 'session_tokens',
+                 'summary_length')
+_SAMPLING_FIELDS = ('temperature', 'top_k', 'top_p', 'min_p', 'seed')
+
+
+def expanded(path: str) -> str:
+    """Return a path with ~ and variables filled in."""
+    return os.path.expanduser(os.path.expandvars(path))
+
+
+def engine_config(parameters: Parameters) -> EngineConfig:
+    """Return what the engine is made of."""
+    return EngineConfig(
+        model_path=expanded(parameters['model_path']),
+        prefix_folder=expanded(parameters['prefix_folder']),
+        draft_model_path=expanded(parameters['draft_model_path']),
+        **{name: parameters[name] for name in _ENGINE_FIELDS})
+
+
+def generation_limits(parameters: Parameters) -> GenerationLimits:
+    """Return how the model writes."""
+    sampling = Sampling(**{name: parameters[name] for name in _SAMPLING_FIELDS})
+    return GenerationLimits(
+        sampling=sampling, **{name: parameters[name] for name in _LIMIT_FIELDS})
+
+
+def planning_model(engine: Engine, parameters: Parameters, prompt: PromptFile,
+                   tools: Sequence[ToolSchema], examples: Sequence[Example]) -> LocalModel:
+    """
+    Return the model that plans; its prefix is not evaluated yet.
+
+    :param prompt: where the examples are from
+    :raises ConfigError: if prompt and tools do not fit into the context
+    """
+    return LocalModel(engine, chat_format(parameters['chat_format'], engine.info()),
+                      prompt.system, tools, examples, generation_limits(parameters))
