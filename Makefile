@@ -1,8 +1,9 @@
-# make demo | test | bench | eval | bench-peers | soak | lint | setup | models     DISTRO=kilted|jazzy   MODEL=file.gguf   PYTHON=python3
+# make demo | test | bench | eval | bench-peers | soak | lint | setup | models     DISTRO=kilted|jazzy   MODEL=file.gguf   PYTHON=python3   JOBS=2
 PYTHON ?= python3
 DISTRO ?= kilted
 export DISTRO
 RUN = scripts/run
+JOBS ?= 2
 PYTEST_ARGS ?=
 BENCH_ARGS ?=
 EVAL_ARGS ?=
@@ -15,7 +16,7 @@ demo: setup
 
 test: setup
 	@$(RUN) python scripts/models.py test > /dev/null && $(RUN) python scripts/models.py demo > /dev/null
-	@$(RUN) python -m pytest test -m "not soak" $(PYTEST_ARGS)
+	@$(RUN) python -m pytest test -m "not soak" -n $(JOBS) --dist worksteal $(PYTEST_ARGS)
 
 soak: models
 	@$(RUN) python -m pytest test -m soak $(PYTEST_ARGS)

@@ -30,7 +30,18 @@ from tiny_models import write_tiny_model
 
 CACHE = Path(os.environ.get('XDG_CACHE_HOME')
              or Path.home() / '.cache') / 'edge_llm_ros' / 'models'
-_domains = itertools.count(random.SystemRandom().randrange(100))
+# pytest-xdist's workers, each with cores and ROS domains of its own.
+_WORKER = int(os.environ.get('PYTEST_XDIST_WORKER', 'gw0').removeprefix('gw'))
+_WORKERS = int(os.environ.get('PYTEST_XDIST_WORKER_COUNT', '1'))
+_DOMAINS = 100 // _WORKERS
+_domains = itertools.count(random.SystemRandom().randrange(_DOMAINS))
+
+
+def pytest_sessionstart() -> None:
+    """Keep a worker and what it starts to its cores: llama.cpp's threads wait by spinning."""
+    cores = sorted(os.sched_getaffinity(0))
+    if 1 < _WORKERS <= len(cores):
+        os.sched_setaffinity(0, cores[_WORKER::_WORKERS])
 
 
 def _model(name: str) -> str:
@@ -80,7 +91,7 @@ def engine(test_model: str) -> Iterator[LocalEngine]:
 def domain(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> int:
     """Give this test, and the processes that it starts, a ROS domain and home of their own."""
     monkeypatch.setenv('ROS_HOME', str(tmp_path / 'ros_home'))
-    number = next(_domains) % 100 + 1
+    number = _WORKER * _DOMAINS + next(_domains) % _DOMAINS + 1
     monkeypatch.setenv('ROS_DOMAIN_ID', str(number))
     monkeypatch.setenv('ROS_AUTOMATIC_DISCOVERY_RANGE', 'LOCALHOST')
     return number
