@@ -54,7 +54,9 @@ def share(name: str, count: int, n: int) -> Share:
     part, z2 = count / n, _Z * _Z
     middle = (part + z2 / (2 * n)) / (1 + z2 / n)
     half = _Z / (1 + z2 / n) * math.sqrt(part * (1 - part) / n + z2 / (4 * n * n))
-    return Share(name, count, n, part, max(0.0, middle - half), min(1.0, middle + half))
+    # At the ends rounding can put a bound beside the share, which no picture can show.
+    low, high = min(part, max(0.0, middle - half)), max(part, min(1.0, middle + half))
+    return Share(name, count, n, part, low, high)
 
 
 def success_by(rows: Sequence[EvalRow], group: Callable[[EvalRow], str]) -> list[Share]:
