@@ -86,7 +86,10 @@ class PromptFile(_Strict):
                         f'{where}: every call but the last needs an observation, and the last '
                         'must be '
                         f'{FINISH} without one.')
+        # The model writes arguments in the order of the tool: so do its examples.
         return [Example(example.instruction, tuple(
-            (ToolCall(step.call, step.arguments),
+            (ToolCall(step.call, {name: step.arguments[name]
+                                  for name in known[step.call].parameters['properties']
+                                  if name in step.arguments}),
              '' if step.observation is None else canonical_json(step.observation))
             for step in example.steps)) for example in self.examples]
