@@ -94,7 +94,8 @@ def test_examples_are_checked_against_the_tools(tmp_path: Path) -> None:
 
 def test_examples_write_arguments_in_the_order_of_the_tool() -> None:
     """The grammar has one order; an example in another would mislead."""
-    for finish, order in ((True, ['success', 'summary']), ('summary_first', ['summary', 'success'])):
+    for finish, order in ((True, ['success', 'summary']),
+                          ('summary_first', ['summary', 'success'])):
         schemas = builtin_schemas(Builtins(finish=finish))
         prompt = PromptFile(version=1, system='s', examples=[{'instruction': 'i', 'steps': [
             {'call': 'finish', 'arguments': {'summary': 's', 'success': True}}]}])
