@@ -21,6 +21,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from edge_llm_ros.flow.engine import CACHE_TYPES
+from edge_llm_ros.flow.goal import FinishCheckMode
 from edge_llm_ros.flow.errors import ConfigError
 from edge_llm_ros.prompt.formats import NAMES
 
@@ -141,6 +142,11 @@ PARAMETERS: Sequence[PlannerParameter] = (
       bounds=(2, 100)),
     P('step_budget', 5.0, 'Seconds of inference of one step; a goal whose step takes longer ends '
       'TIMEOUT. 0: no limit.', live=True, bounds=(0.0, 86400.0)),
+    P('check_finish', 'off', 'Whether the model, when it says that a goal is reached, is shown '
+      'once what was done and decides again: always (all), or where a call failed and was not '
+      'made good (failed).', live=True, choices=tuple(m.value for m in FinishCheckMode)),
+    P('recovery_hints', False, 'Results of failed and repeated calls say what can be done.',
+      live=True),
     P('goal_policy', 'queue', 'What happens to a goal that comes while another runs: it waits, is '
       'rejected, or ends the others PREEMPTED.', live=True, choices=GOAL_POLICIES),
     P('queue_length', 4, 'Goals that wait at most; more are rejected.', live=True,

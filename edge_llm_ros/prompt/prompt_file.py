@@ -23,6 +23,7 @@ from edge_llm_ros.flow.canonical_json import canonical_json
 from edge_llm_ros.flow.errors import ConfigError
 from edge_llm_ros.flow.tool import FINISH, ToolCall, ToolSchema
 from edge_llm_ros.prompt.chat_format import Example
+from edge_llm_ros.prompt.words import Words
 from pydantic import BaseModel, ConfigDict, Field
 
 
@@ -50,6 +51,7 @@ class PromptFile(_Strict):
 
     version: Literal[1]
     system: str = Field(min_length=1)
+    words: Words = Field(default_factory=Words)
     examples: list[ExampleGoal] = Field(default_factory=list, max_length=32)
 
     def for_tools(self, path: str, tools: Sequence[ToolSchema]) -> list[Example]:

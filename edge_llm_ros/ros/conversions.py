@@ -22,7 +22,7 @@ from builtin_interfaces.msg import Duration
 from edge_llm_interfaces.action import Plan
 from edge_llm_interfaces.msg import PlanMetrics, PlanStep
 from edge_llm_ros.flow.event import Event
-from edge_llm_ros.flow.goal import Goal
+from edge_llm_ros.flow.goal import FinishCheckMode, Goal
 from edge_llm_ros.flow.metrics import Metrics
 from edge_llm_ros.flow.result import Result
 from edge_llm_ros.flow.step import Step
@@ -99,21 +99,21 @@ def result_message(result: Result) -> Any:
                        metrics=metrics_message(result.metrics))
 
 
-def goal_of(request: Any, max_steps: int, time_budget: float, step_budget: float,
-            loop_limit: int) -> Goal:
+def goal_of(request: Any, parameters: Any) -> Goal:
     """
     Return the goal of a request.
 
-    :param max_steps: where the request does not say
-    :param time_budget: where the request does not say
+    :param parameters: of the planner by name, for what the request does not say
     """
     return Goal(
         instruction=request.instruction,
         context=request.context,
         session_id=request.session_id,
         allowed_tools=frozenset(request.allowed_tools) or None,
-        max_steps=request.max_steps or max_steps,
-        time_budget=seconds(request.time_budget) or time_budget,
-        step_budget=step_budget,
-        loop_limit=loop_limit,
+        max_steps=request.max_steps or parameters['max_steps'],
+        time_budget=seconds(request.time_budget) or parameters['time_budget'],
+        step_budget=parameters['step_budget'],
+        loop_limit=parameters['loop_limit'],
+        check_finish=FinishCheckMode(parameters['check_finish']),
+        recovery_hints=parameters['recovery_hints'],
         dry_run=request.dry_run)
