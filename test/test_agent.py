@@ -58,7 +58,7 @@ class Script:
     def observe(self, call: ToolCall, observation: Observation) -> None:
         self.told.append(observation.text)
 
-    def next_call(self, allowed, cancellation: Cancellation, choices=None
+    def next_call(self, allowed, cancellation: Cancellation, choices=None, occasion=None
                   ) -> Iterator[object]:
         self.choices = choices
         yield Prefilling(1, 1)
@@ -318,7 +318,8 @@ def test_an_operator_ends_a_fallback() -> None:
 class SlowScript(Script):
     """A model that thinks for long."""
 
-    def next_call(self, allowed, cancellation: Cancellation, choices=None) -> Iterator[object]:
+    def next_call(self, allowed, cancellation: Cancellation, choices=None,
+                  occasion=None) -> Iterator[object]:
         yield Prefilling(1, 1)
         if cancellation.wait(5.0):
             yield CallCanceled(TokenCounts(prefill=3), 0.1)

@@ -30,6 +30,7 @@ from edge_llm_ros.flow.cancellation import (
 from edge_llm_ros.flow.canonical_json import canonical_json
 from edge_llm_ros.flow.errors import CallCutShort, ContextFull, EngineError
 from edge_llm_ros.flow.event import Event, EventKind, Finished
+from edge_llm_ros.flow.forethought import Occasion
 from edge_llm_ros.flow.goal import Goal
 from edge_llm_ros.flow.metrics import Metrics
 from edge_llm_ros.flow.model import CallCanceled, CallMade, Conversation, Model, Prefilling
@@ -99,6 +100,8 @@ class _Run:
         self._words = words
         self._hints: RecoveryHints | None = None
         self._questioned = Metrics()
+        self._occasion = Occasion.FIRST
+        self._forethought = ''
         self.note = ''
         self._facts = NO_FACTS
         self._allowed = goal.allowed_tools
@@ -180,6 +183,8 @@ class _Run:
             step, observation = yield from self._make(
                 step, call, self._cancellation, self._allowed)
             self._check.note(call, observation)
+            self._occasion = Occasion.AFTER_FAILURE if observation.status in (
+                Status.FAILED, Status.REFUSED) else Occasion.NEXT
             told = observation if self._hints is None else self._hints.hinted(call, observation)
             step = replace(step, observation=told.text)
             self._keep(step)
@@ -210,8 +215,11 @@ class _Run:
         # The call was not made, so it is no step; what it cost belongs to the one that follows.
         self._questioned = done.metrics
         self._conversation.observe(call, question)
+        self._occasion = Occasion.NEXT
+        before = self._forethought
         done, call = yield from self._next_call(step)
         self._questioned = Metrics()
+        self._forethought = self._forethought or before
         return done, call
 
     def _next_call(self, step: Step) -> StepAndCall:
@@ -224,8 +232,9 @@ class _Run:
 
     def _generate(self, step: Step, cancellation: Cancellation) -> StepAndCall:
         for event in self._conversation.next_call(
-                self._allowed, cancellation, self._facts.choices):
+                self._allowed, cancellation, self._facts.choices, self._occasion):
             if isinstance(event, CallMade):
+                self._forethought = event.forethought
                 cost = Metrics(
                     steps=1, tokens=event.counts, first_token=event.first_token,
                     worst_first_token=event.first_token, first_call=event.seconds,
@@ -251,7 +260,7 @@ class _Run:
         reached = call.arguments.get('success') is True
         step = replace(step, status=Status.SUCCEEDED)
         self._keep(step)
-        yield Event(EventKind.CALL, step, '', self._now())
+        yield Event(EventKind.CALL, step, self._forethought, self._now())
         yield Event(EventKind.STEP_DONE, step, '', self._now())
         outcome = Outcome.SUCCEEDED if reached else Outcome.FAILED
         return outcome, str(call.arguments.get('summary', ''))
@@ -259,7 +268,7 @@ class _Run:
     def _make(self, step: Step, call: ToolCall, cancellation: Cancellation,
               allowed: frozenset[str] | None) -> StepAndObservation:
         """Make a call while passing on its feedback."""
-        yield self._event(EventKind.CALL, step)
+        yield self._event(EventKind.CALL, step, self._forethought)
         start = time.monotonic()
         working = _Working(lambda progress: self._toolset.call(
             call, cancellation, allowed=allowed, dry_run=self._goal.dry_run,
