@@ -18,10 +18,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 import os
+from typing import Any
 
 from edge_llm_ros.agent.parameters import Parameters, PLAN_SHORT
 from edge_llm_ros.flow.engine import Engine, EngineConfig, Sampling
 from edge_llm_ros.flow.forethought import ForethoughtSettings, Reasoning
+from edge_llm_ros.flow.goal import FinishCheckMode
 from edge_llm_ros.flow.tool import ToolSchema
 from edge_llm_ros.prompt.chat_format import Example
 from edge_llm_ros.prompt.forethought import Forethought
@@ -59,6 +61,13 @@ def generation_limits(parameters: Parameters) -> GenerationLimits:
     sampling = Sampling(**{name: parameters[name] for name in _SAMPLING_FIELDS})
     return GenerationLimits(
         sampling=sampling, **{name: parameters[name] for name in _LIMIT_FIELDS})
+
+
+def goal_settings(parameters: Parameters) -> dict[str, Any]:
+    """Return the fields of a goal that only parameters say."""
+    return {'step_budget': parameters['step_budget'], 'loop_limit': parameters['loop_limit'],
+            'check_finish': FinishCheckMode(parameters['check_finish']),
+            'recovery_hints': parameters['recovery_hints']}
 
 
 def planning_model(engine: Engine, parameters: Parameters, prompt: PromptFile,

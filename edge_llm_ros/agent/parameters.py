@@ -21,9 +21,9 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from edge_llm_ros.flow.engine import CACHE_TYPES
+from edge_llm_ros.flow.errors import ConfigError
 from edge_llm_ros.flow.forethought import Reasoning
 from edge_llm_ros.flow.goal import FinishCheckMode
-from edge_llm_ros.flow.errors import ConfigError
 from edge_llm_ros.prompt.formats import NAMES
 
 

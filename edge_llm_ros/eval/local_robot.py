@@ -20,7 +20,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from edge_llm_ros.agent.agent import Agent
-from edge_llm_ros.agent.construction import engine_config, planning_model
+from edge_llm_ros.agent.construction import engine_config, goal_settings, planning_model
 from edge_llm_ros.agent.parameters import parameter_values
 from edge_llm_ros.engine.host import HostEngine
 from edge_llm_ros.engine.local import LocalEngine
@@ -81,6 +81,7 @@ class LocalRobot:
         self._loaded = _loaded(self._tools, str(self._setup.robot_tools))
         self._loaded.check_bounds()
         prompt = fitting_prompt(self._setup.prompt, self._tools)
+        self._words = prompt.words
         schemas = self._loaded.schemas()
         examples = prompt.for_tools(str(self._setup.prompt), schemas)
         self._model = planning_model(self._engine, self._parameters, prompt, schemas, examples)
@@ -101,10 +102,9 @@ class LocalRobot:
         asked = Goal(
             instruction=goal.text, context=goal.context, session_id=session_of(case),
             max_steps=goal.budget, time_budget=GOAL_SECONDS,
-            step_budget=self._parameters['step_budget'],
-            loop_limit=self._parameters['loop_limit'])
+            **goal_settings(self._parameters))
         # To the very end: what comes after the last event ends the conversation.
-        result = [event.result for event in Agent(self._model, self._toolset).run(
+        result = [event.result for event in Agent(self._model, self._toolset, self._words).run(
             asked, cancellation) if isinstance(event, Finished)][-1]
         return GoalEnd(result.outcome.name.lower(), result.message, result.steps, result.metrics,
                        world.state(), events_of(world.events[before:]))

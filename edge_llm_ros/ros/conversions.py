@@ -21,8 +21,9 @@ from typing import Any
 from builtin_interfaces.msg import Duration
 from edge_llm_interfaces.action import Plan
 from edge_llm_interfaces.msg import PlanMetrics, PlanStep
+from edge_llm_ros.agent.construction import goal_settings
 from edge_llm_ros.flow.event import Event
-from edge_llm_ros.flow.goal import FinishCheckMode, Goal
+from edge_llm_ros.flow.goal import Goal
 from edge_llm_ros.flow.metrics import Metrics
 from edge_llm_ros.flow.result import Result
 from edge_llm_ros.flow.step import Step
@@ -112,8 +113,5 @@ def goal_of(request: Any, parameters: Any) -> Goal:
         allowed_tools=frozenset(request.allowed_tools) or None,
         max_steps=request.max_steps or parameters['max_steps'],
         time_budget=seconds(request.time_budget) or parameters['time_budget'],
-        step_budget=parameters['step_budget'],
-        loop_limit=parameters['loop_limit'],
-        check_finish=FinishCheckMode(parameters['check_finish']),
-        recovery_hints=parameters['recovery_hints'],
-        dry_run=request.dry_run)
+        dry_run=request.dry_run,
+        **goal_settings(parameters))
