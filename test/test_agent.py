@@ -411,7 +411,7 @@ def test_what_a_question_cost_is_counted_however_the_goal_ends() -> None:
         if texts == 2:
             cancellation.cancel(Outcome.CANCELED)
     assert isinstance(event, Finished) and event.result.outcome is Outcome.CANCELED
-    assert event.result.metrics.tokens.prefill == 5
+    assert event.result.metrics.tokens.prefill == 5 and event.result.metrics.steps == 0
 
 
 GO = ToolSchema('go', 'Drive.', {'type': 'object', 'properties': {

@@ -113,10 +113,9 @@ class _Run:
         try:
             outcome, message = yield from self._steps_until_end()
         except CallCutShort as error:
-            cost = self._questioned.and_again(
-                Metrics(tokens=error.counts, inference=error.seconds))
+            cost = Metrics(tokens=error.counts, inference=error.seconds)
             self._keep(Step(len(self._steps), status=Status.FAILED, error=str(error),
-                            metrics=cost))
+                            metrics=self._without_call(cost)))
             outcome, message = Outcome.ENGINE_ERROR, str(error)
         except ContextFull as error:
             outcome, message = Outcome.CONTEXT_FULL, str(error)
@@ -222,6 +221,10 @@ class _Run:
         self._forethought = self._forethought or before
         return done, call
 
+    def _without_call(self, cost: Metrics) -> Metrics:
+        """Return the metrics of a step that made no call, one that was questioned included."""
+        return replace(self._questioned.and_again(cost), steps=0)
+
     def _next_call(self, step: Step) -> StepAndCall:
         """Let the model make a call; the call is None if the goal must end."""
         cancellation = StepCancellation(self._cancellation, self._goal.step_budget)
@@ -247,8 +250,8 @@ class _Run:
                                metrics=self._questioned.and_again(cost)), event.call
             if isinstance(event, CallCanceled):
                 cost = Metrics(tokens=event.counts, inference=event.seconds)
-                self._keep(replace(step, status=Status.CANCELED,
-                                   metrics=self._questioned.and_again(cost)))
+                self._keep(replace(
+                    step, status=Status.CANCELED, metrics=self._without_call(cost)))
                 return step, None
             if isinstance(event, Prefilling):
                 yield self._event(EventKind.PREFILL, step)
