@@ -76,7 +76,7 @@ class Turns:
 
     def takes(self, before: str, call: ToolCall, occasion: Occasion = Occasion.FIRST) -> bool:
         branches, rules = self.forethought.branches(self.tools, occasion, self.tokens)
-        matcher = self.engine._compiler.matcher(self.format.grammar(branches, 40, rules))
+        matcher = self.engine._compiler.matcher(self.format.turn_grammar(branches, rules, 40))
         tokens = [*self.engine.tokenize(before, True), *self.pieces.tokens(self.format.call(call))]
         try:
             for token in tokens:
@@ -302,5 +302,6 @@ def test_words_that_cannot_be_used_are_refused() -> None:
 
 def test_a_branch_without_anything_before_it_is_the_grammar_of_a_call(tiny: LocalEngine) -> None:
     form = chat_format('chatml', tiny.info())
-    grammar = form.grammar([Branch('', [GO])], 20)
+    grammar = form.turn_grammar([Branch('', [GO])], (), 20)
+    assert grammar == form.grammar([GO], 20)
     assert grammar.splitlines()[1].startswith('start: "<tool_call>\\n{\\"name\\": \\"" ( call_0 )')

@@ -26,7 +26,7 @@ from edge_llm_ros.engine.local import LocalEngine
 from edge_llm_ros.flow.engine import Completion, EngineConfig, GenerateRequest, Sampling, Stop
 from edge_llm_ros.flow.errors import EngineError
 from edge_llm_ros.flow.tool import ToolCall, ToolSchema
-from edge_llm_ros.prompt.call_grammar import arguments_schema, Branch
+from edge_llm_ros.prompt.call_grammar import arguments_schema
 from edge_llm_ros.prompt.formats import chat_format
 from edge_llm_ros.prompt.pieces import PieceTokenizer
 from edge_llm_ros.tools.load_tools import load_tools
@@ -298,8 +298,7 @@ def test_forced_runs_of_random_calls_are_canonical(request, model: str, count: i
                                       context_tokens=256, max_sessions=1))
     tools = GatedToolset(load_tools(['config/simulated_robot.yaml']), {}).schemas()
     form = chat_format('auto', engine.info())
-    grammar = form.grammar([Branch('', tools)], 40)
-    pieces = PieceTokenizer(engine, engine.info().special_tokens)
+    grammar, pieces = form.grammar(tools, 40), PieceTokenizer(engine, engine.info().special_tokens)
     generator = random.Random(count)
     free = sampled = 0
     for _ in range(count):

@@ -20,7 +20,6 @@ from edge_llm_ros.engine.local import LocalEngine
 from edge_llm_ros.flow.engine import EngineConfig
 from edge_llm_ros.flow.errors import ConfigError
 from edge_llm_ros.flow.tool import ToolCall, ToolSchema
-from edge_llm_ros.prompt.call_grammar import Branch
 from edge_llm_ros.prompt.call_text import free_text_tokens, without_frame
 from edge_llm_ros.prompt.chat_format import Example
 from edge_llm_ros.prompt.dynamic_text import dynamic_prefix
@@ -119,7 +118,7 @@ def test_the_grammar_takes_every_canonical_call(engines, name: str, call: ToolCa
     """The canonical tokens of a call are in the grammar, and what it forces equals them."""
     engine, form = _format(engines, name)
     form.prefix('You are a robot.', [GO, SAY], [EXAMPLE])
-    matcher = engine._compiler.matcher(form.grammar([Branch('', [GO, SAY])], 60))
+    matcher = engine._compiler.matcher(form.grammar([GO, SAY], 60))
     tokens = list(_pieces(engine).tokens(form.call(call)))
     done: list[int] = []
     while not matcher.complete:

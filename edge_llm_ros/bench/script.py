@@ -25,7 +25,6 @@ from typing import Any
 from edge_llm_ros.bench.workload import Turn, WORDS, Workload
 from edge_llm_ros.flow.engine import ModelInfo, Tokenizer
 from edge_llm_ros.flow.tool import ToolCall, ToolSchema
-from edge_llm_ros.prompt.call_grammar import Branch
 from edge_llm_ros.prompt.chat_format import ChatFormat
 from edge_llm_ros.prompt.formats import chat_format
 from edge_llm_ros.prompt.pieces import Piece, PieceTokenizer
@@ -74,7 +73,7 @@ class Script:
         self._pieces = PieceTokenizer(tokenizer, info.special_tokens)
         self.format: ChatFormat = chat_format('auto', info)
         self.tools = tools()
-        self.grammar = self.format.grammar([Branch('', self.tools)], _TEXT_LENGTH)
+        self.grammar = self.format.grammar(self.tools, _TEXT_LENGTH)
         self.json_start = tokenizer.tokenize(_JSON_START, True)
 
     def json_schema(self) -> dict[str, Any]:

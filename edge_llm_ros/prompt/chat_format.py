@@ -84,8 +84,11 @@ class ChatFormat(Protocol):
     def call(self, call: ToolCall) -> list[Piece]:
         """Return a call as the model writes it, from after call_prompt() to the end of turn."""
 
-    def grammar(self, branches: Sequence[Branch], text_length: int, rules: Sequence[str] = ()
-                ) -> str:
+    def grammar(self, tools: Sequence[ToolSchema], text_length: int) -> str:
+        """Return the grammar of one call of any of the tools."""
+
+    def turn_grammar(self, branches: Sequence[Branch], rules: Sequence[str], text_length: int
+                     ) -> str:
         """
         Return the grammar of one call and what stands before it.
 

@@ -79,9 +79,13 @@ class ChatML:
         body = canonical_json({'name': call.name, 'arguments': dict(call.arguments)})
         return with_frame('<tool_call>', f'\n{body}\n', '</tool_call><|im_end|>')
 
-    def grammar(self, branches: Sequence[Branch], text_length: int, rules: Sequence[str] = ()
-                ) -> str:
+    def grammar(self, tools: Sequence[ToolSchema], text_length: int) -> str:
         """Return the grammar of one call."""
+        return self.turn_grammar([Branch('', tools)], (), text_length)
+
+    def turn_grammar(self, branches: Sequence[Branch], rules: Sequence[str], text_length: int
+                     ) -> str:
+        """Return the grammar of one call and what stands before it."""
         return call_grammar(
             branches, rules,
             opening=literal('<tool_call>\n{"name": "', self._special),

@@ -121,7 +121,7 @@ class LocalModel:
             raise EngineError('there is no tool that the model could call.')
         branches, rules = self.forethought.branches(
             tools, occasion, self.limits.reasoning_tokens)
-        grammar = self.format.grammar(branches, text_length, rules)
+        grammar = self.format.turn_grammar(branches, rules, text_length)
         self.engine.check_grammar(grammar)
         return grammar
 

@@ -203,9 +203,13 @@ class TemplateFormat:
         """Return a call as the model writes it."""
         return [Data(self._body(call)), Markup(self._frames.closing)]
 
-    def grammar(self, branches: Sequence[Branch], text_length: int, rules: Sequence[str] = ()
-                ) -> str:
+    def grammar(self, tools: Sequence[ToolSchema], text_length: int) -> str:
         """Return the grammar of one call."""
+        return self.turn_grammar([Branch('', tools)], (), text_length)
+
+    def turn_grammar(self, branches: Sequence[Branch], rules: Sequence[str], text_length: int
+                     ) -> str:
+        """Return the grammar of one call and what stands before it."""
         special = self._info.special_tokens
         return call_grammar(
             branches, rules,
