@@ -192,7 +192,7 @@ def test_examples_show_what_the_grammar_asks_for(tiny: LocalEngine, name: str, r
         assert text.count(words) == 1
     assert text.count('Thought: ') == 6 and text.count('Plan:\n') == 1
     end = '\n' if reasoning is Reasoning.SHORT else '\n\n'
-    assert (f'Thought: Done: nothing. Next: go lab.{end}The goal is can be done\n'
+    assert (f'Thought: Done: nothing. Next: go lab.{end}The goal is clear and possible\n'
             'Plan:\n1. go lab\n2. go gym\n') in text
     assert 'Thought: Done: go lab. Next: go gym.\n' in text and 'Thought: All done.\n' in text
     for judgement in (Judgement.UNSAFE, Judgement.NO_CALL_NEEDED, Judgement.IMPOSSIBLE):

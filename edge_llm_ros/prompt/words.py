@@ -33,10 +33,10 @@ class Labels(BaseModel):
 
     model_config = ConfigDict(extra='forbid', strict=True, frozen=True)
 
-    can_do: _Line = 'can be done'
-    no_call_needed: _Line = 'only a question, answered without a function'
-    missing_information: _Line = 'unclear, something is not said'
-    impossible: _Line = 'impossible, there is no function for it'
+    can_do: _Line = 'clear and possible'
+    no_call_needed: _Line = 'answered without a function'
+    missing_information: _Line = 'unclear'
+    impossible: _Line = 'impossible'
     unsafe: _Line = 'dangerous'
 
     @model_validator(mode='after')
