@@ -15,19 +15,23 @@
 """The agent's branches, with a scripted model and scripted tools."""
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
+import json
 import threading
 import time
 
 from edge_llm_ros.agent.agent import Agent
+from edge_llm_ros.agent.recovery_hints import RecoveryHints
 from edge_llm_ros.flow.cancellation import Cancellation
 from edge_llm_ros.flow.errors import CallCutShort, ContextFull, EngineError
 from edge_llm_ros.flow.event import Event, EventKind, Finished
-from edge_llm_ros.flow.goal import Goal
+from edge_llm_ros.flow.goal import FinishCheckMode, Goal
 from edge_llm_ros.flow.metrics import TokenCounts
 from edge_llm_ros.flow.model import CallCanceled, CallMade, Prefilling, Writing
 from edge_llm_ros.flow.result import Outcome, Result
 from edge_llm_ros.flow.tool import (
-    FallbackCall, FINISH, NO_FACTS, Observation, Status, ToolCall, WAIT)
+    FallbackCall, FINISH, NO_FACTS, Observation, Status, ToolCall, ToolSchema, WAIT)
+from edge_llm_ros.prompt.words import Words
 import pytest
 
 LOOK, DONE = ToolCall('look'), ToolCall(FINISH, {'success': True, 'summary': 'Seen.'})
@@ -54,7 +58,7 @@ class Script:
     def observe(self, call: ToolCall, observation: Observation) -> None:
         self.told.append(observation.text)
 
-    def next_call(self, allowed, cancellation: Cancellation, choices=None
+    def next_call(self, allowed, cancellation: Cancellation, choices=None, occasion=None
                   ) -> Iterator[object]:
         self.choices = choices
         yield Prefilling(1, 1)
@@ -314,7 +318,8 @@ def test_an_operator_ends_a_fallback() -> None:
 class SlowScript(Script):
     """A model that thinks for long."""
 
-    def next_call(self, allowed, cancellation: Cancellation, choices=None) -> Iterator[object]:
+    def next_call(self, allowed, cancellation: Cancellation, choices=None,
+                  occasion=None) -> Iterator[object]:
         yield Prefilling(1, 1)
         if cancellation.wait(5.0):
             yield CallCanceled(TokenCounts(prefill=3), 0.1)
@@ -331,3 +336,120 @@ def test_a_step_that_takes_too_long_ends_the_goal() -> None:
     cancellation.cancel(Outcome.CANCELED)
     *_, end = agent.run(Goal('Look.', step_budget=0.05), cancellation)
     assert end.result.outcome is Outcome.CANCELED
+
+
+NOT_DONE = ToolCall(FINISH, {'success': False, 'summary': 'No.'})
+
+
+def fails(*names: str):
+    """Return the work of tools of which some fail as often as they are named."""
+    left = list(names)
+
+    def work(call, cancellation, progress):
+        if call.name in left:
+            left.remove(call.name)
+            return Observation(Status.FAILED, '{"error": "the arm is stuck", "code": 3}',
+                               'the arm is stuck')
+        return '{"message": "ok"}'
+
+    return Tools(work)
+
+
+def test_a_goal_is_ended_only_after_the_record_was_put_against_it() -> None:
+    result, events, model = run([LOOK, DONE, DONE], check_finish=FinishCheckMode.ALL, max_steps=2)
+    assert (result.outcome, result.message) == (Outcome.SUCCEEDED, 'Seen.')
+    question = json.loads(model.told[-1])
+    assert question['goal'] == 'Look.' and question['done'] == ['look(): {}']
+    assert question['ended'] is False and 'failed' not in question
+    assert [s.tool for s in result.steps] == ['look', FINISH], 'what was not ended is no step'
+    metrics = result.metrics
+    assert metrics.steps == 2 and metrics.tokens.prompt == 36 and metrics.tokens.generated == 21
+    assert metrics.inference == pytest.approx(0.09)
+    assert [e.kind for e in events].count(EventKind.CALL) == 2
+
+
+def test_a_model_that_is_asked_can_go_on_and_is_asked_once() -> None:
+    go = ToolCall('go', {'place': 'lab'})
+    result, _, model = run([LOOK, DONE, go, DONE], check_finish=FinishCheckMode.ALL)
+    assert [s.tool for s in result.steps] == ['look', 'go', FINISH]
+    assert result.outcome is Outcome.SUCCEEDED and len(model.told) == 4
+
+
+@pytest.mark.parametrize('mode', FinishCheckMode)
+def test_a_success_after_a_failure_is_questioned_where_it_is_wanted(mode) -> None:
+    pick = ToolCall('pick')
+    calls = [pick, LOOK, DONE] + ([] if mode is FinishCheckMode.OFF else [NOT_DONE])
+    result, _, model = run(calls, fails('pick'), check_finish=mode)
+    assert len(result.steps) == 3
+    if mode is FinishCheckMode.OFF:
+        assert result.outcome is Outcome.SUCCEEDED
+        return
+    assert (result.outcome, result.message) == (Outcome.FAILED, 'No.')
+    question = json.loads(model.told[-1])
+    assert question['failed'] == ['pick(): the arm is stuck']
+    assert question['done'] == ['look(): {"message": "ok"}']
+    assert question['check'] == Words().check_failed
+
+
+def test_what_was_made_good_and_a_no_are_not_questioned() -> None:
+    pick, mode = ToolCall('pick'), FinishCheckMode.FAILED
+    result, _, model = run([pick, pick, DONE], fails('pick'), check_finish=mode)
+    assert result.outcome is Outcome.SUCCEEDED and len(model.told) == 3
+    result, _, model = run([pick, NOT_DONE], fails('pick'), check_finish=FinishCheckMode.ALL)
+    assert result.outcome is Outcome.FAILED and len(model.told) == 2
+
+
+def test_what_a_question_cost_is_counted_however_the_goal_ends() -> None:
+    error = CallCutShort('cut', TokenCounts(prefill=4, sampled=9), 0.5)
+    result, *_ = run([DONE, error], check_finish=FinishCheckMode.ALL)
+    assert result.outcome is Outcome.ENGINE_ERROR
+    assert result.metrics.tokens.sampled == 12 and result.metrics.inference == 0.53
+    cancellation, texts = Cancellation(), 0
+    for event in Agent(Script([DONE]), Tools()).run(
+            Goal('Look.', check_finish=FinishCheckMode.ALL), cancellation):
+        texts += isinstance(event, Event) and event.kind is EventKind.TEXT
+        if texts == 2:
+            cancellation.cancel(Outcome.CANCELED)
+    assert isinstance(event, Finished) and event.result.outcome is Outcome.CANCELED
+    assert event.result.metrics.tokens.prefill == 5 and event.result.metrics.steps == 0
+
+
+GO = ToolSchema('go', 'Drive.', {'type': 'object', 'properties': {
+    'place': {'type': 'string', 'enum': ['lab', 'gym', 'dock']}}})
+
+
+def test_a_failed_call_comes_with_what_can_be_done() -> None:
+    pick, words = ToolCall('pick'), Words()
+    result, _, model = run([pick, pick, LOOK, DONE], fails('pick', 'pick'), recovery_hints=True)
+    first, second, third = (json.loads(text) for text in model.told[1:4])
+    assert list(first) == ['error', 'hint', 'code'], 'what comes last may be cut off'
+    assert (first['hint'], second['hint']) == (words.once_more, words.another_way)
+    assert third == {'message': 'ok'}
+    assert result.steps[0].observation == model.told[1]
+    assert result.steps[0].error == 'the arm is stuck'
+
+
+def test_a_hint_says_what_an_argument_can_be() -> None:
+    hints = RecoveryHints([GO], {}, Words())
+    refused = Observation(Status.REFUSED, '{"error": "no way to lab"}', 'no way to lab')
+    hint = json.loads(hints.hinted(ToolCall('go', {'place': 'lab'}), refused).text)['hint']
+    assert hint.startswith('place can be gym, dock. ')
+    told = Observation(Status.REFUSED, '{}', 'lab is not one of gym, dock')
+    hint = json.loads(hints.hinted(ToolCall('go', {'place': 'lab'}), told).text)['hint']
+    assert 'can be' not in hint
+    other = replace(refused, error='the arm is stuck')
+    hint = json.loads(hints.hinted(ToolCall('go', {'place': 'lab'}), other).text)['hint']
+    assert 'can be' not in hint
+    chosen = RecoveryHints([GO], {'go': {'place': ('lab', 'roof')}}, Words())
+    assert 'can be roof.' in chosen.hinted(ToolCall('go', {'place': 'lab'}), refused).text
+
+
+def test_a_repeated_call_is_named_but_waiting_is_not() -> None:
+    hints = RecoveryHints([], {}, Words())
+    for text, result in (('{}', {}), ('[1]', {'result': [1]}), ('x', {'result': 'x'})):
+        seen = Observation(Status.SUCCEEDED, text)
+        assert hints.hinted(LOOK, seen) == seen
+        assert json.loads(hints.hinted(LOOK, seen).text) == {'hint': Words().repeated, **result}
+    assert hints.hinted(ToolCall('look', {'at': 1}), seen) == seen
+    for _ in range(2):
+        assert hints.hinted(ToolCall(WAIT, {'seconds': 1}), seen) == seen

@@ -24,7 +24,7 @@ from builtin_interfaces.msg import Duration, Time
 from edge_llm_ros.flow.canonical_json import canonical_json
 from edge_llm_ros.flow.errors import ConfigError
 from edge_llm_ros.flow.tool import ToolSchema
-from edge_llm_ros.prompt.call_grammar import call_grammar
+from edge_llm_ros.prompt.call_grammar import Branch, call_grammar
 from edge_llm_ros.ros.argument_types import resolved_tool
 from edge_llm_ros.ros.convert import convert, fill
 from edge_llm_ros.ros.idl import field_types
@@ -181,8 +181,8 @@ def _fields(kind: str) -> dict[str, str]:
 def _accepted(schema: ToolSchema, arguments: dict[str, Any]) -> bool:
     """Say whether the grammar lets a model write these arguments."""
     tokenizer = LLTokenizer('byte')
-    grammar = call_grammar([schema], opening='""', before_arguments=' ', after='""',
-                           text_length=400)
+    grammar = call_grammar([Branch('', [schema])], (), opening='""', before_arguments=' ',
+                           after='""', text_length=400)
     assert not LLMatcher.validate_grammar(grammar, tokenizer)
     matcher = LLMatcher(tokenizer, grammar)
     text = f'{schema.name} {canonical_json(arguments)}'

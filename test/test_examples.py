@@ -20,6 +20,7 @@ import re
 
 from edge_llm_ros.cli import demo
 from edge_llm_ros.prompt.prompt_file import PromptFile
+from edge_llm_ros.tools.builtins import builtin_schemas, Builtins
 from edge_llm_ros.tools.load_tools import load_tools
 from edge_llm_ros.tools.read_file import read_file
 import pytest
@@ -89,6 +90,19 @@ def test_examples_are_checked_against_the_tools(tmp_path: Path) -> None:
         path.write_text(text.replace(old, new, 1))
         with pytest.raises(ConfigError, match=reason):
             read_file(str(path), PromptFile).for_tools(str(path), schemas)
+
+
+def test_examples_write_arguments_in_the_order_of_the_tool() -> None:
+    """The grammar has one order; an example in another would mislead."""
+    for finish, order in ((True, ['success', 'summary']),
+                          ('summary_first', ['summary', 'success'])):
+        schemas = builtin_schemas(Builtins(finish=finish))
+        prompt = PromptFile(version=1, system='s', examples=[{'instruction': 'i', 'steps': [
+            {'call': 'finish', 'arguments': {'summary': 's', 'success': True}}]}])
+        (call, _), = prompt.for_tools('p', schemas)[0].steps
+        assert list(call.arguments) == order
+        assert list(schemas[-1].parameters['properties']) == schemas[-1].parameters[
+            'required'] == order
 
 
 def test_no_demo_goal_is_in_the_code_that_plans() -> None:

@@ -419,7 +419,8 @@ class _Obeying:
     def end(self, note: str) -> None:
         """Do nothing: it remembers nothing."""
 
-    def next_call(self, allowed, cancellation: Cancellation, choices=None) -> Iterator[object]:
+    def next_call(self, allowed, cancellation: Cancellation, choices=None,
+                  occasion=None) -> Iterator[object]:
         call = self._calls.pop(0) if self._calls else ToolCall(
             'finish', {'success': True, 'summary': 'Done.'})
         yield CallMade(call, TokenCounts(), 0.0, 0.0)

@@ -31,6 +31,7 @@ from edge_llm_ros.tools.builtins import builtin_schemas
 from edge_llm_ros.tools.load_tools import load_tools
 from edge_llm_ros.tools.read_file import read_file
 from edge_llm_ros.tools.schema import tool_schema
+from edge_llm_ros.tools.strict_yaml import read_yaml
 from edge_llm_ros.tools.tool_file import ToolFile
 import pytest
 from test_examples import CONFIG, pairs, PROMPT, runs
@@ -156,5 +157,14 @@ def test_tool_sets_have_their_tools_and_prompts_fit_them(tmp_path: Path) -> None
                    *builtin_schemas(loaded.builtins)]
         path = str(tmp_path / 'prompt.yaml')
         assert read_file(path, PromptFile).for_tools(path, schemas)
+    own = {'dock (座)': True, 'dock': False}
+    for description, added in own.items():
+        content = read_yaml(str(CONFIG / 'simulated_robot.yaml'))
+        content['tools']['move_to']['arguments']['place'].update(
+            description=description, enum=['dock'])
+        write_tools(content, tmp_path / 'tools.yaml')
+        place = SETS.tool_file('base', tmp_path / 'tools.yaml')['tools']['move_to']['arguments'][
+            'place']
+        assert ('workshop (车间)' in place['description']) is added and 'gym' in place['enum']
     with pytest.raises(ConfigError, match='no set'):
         SETS.tool_file('none', CONFIG / 'simulated_robot.yaml')

@@ -22,12 +22,15 @@ import queue
 import threading
 import time
 
+from edge_llm_ros.agent.finish_check import FinishCheck
 from edge_llm_ros.agent.loop_guard import LoopGuard
+from edge_llm_ros.agent.recovery_hints import RecoveryHints
 from edge_llm_ros.flow.cancellation import (
     Cancellation, FallbackCancellation, StepCancellation)
 from edge_llm_ros.flow.canonical_json import canonical_json
 from edge_llm_ros.flow.errors import CallCutShort, ContextFull, EngineError
 from edge_llm_ros.flow.event import Event, EventKind, Finished
+from edge_llm_ros.flow.forethought import Occasion
 from edge_llm_ros.flow.goal import Goal
 from edge_llm_ros.flow.metrics import Metrics
 from edge_llm_ros.flow.model import CallCanceled, CallMade, Conversation, Model, Prefilling
@@ -35,6 +38,7 @@ from edge_llm_ros.flow.result import Outcome, Result
 from edge_llm_ros.flow.step import Step
 from edge_llm_ros.flow.tool import (
     FallbackCall, FINISH, GoalFacts, NO_FACTS, Observation, Status, ToolCall, Toolset)
+from edge_llm_ros.prompt.words import Words
 
 _SENTENCES = {
     Outcome.TIMEOUT: 'The time budget is spent.',
@@ -60,11 +64,13 @@ class Agent:
 
     :param model: makes the calls
     :param toolset: makes them real
+    :param words: what it says to the model
     """
 
-    def __init__(self, model: Model, toolset: Toolset) -> None:
+    def __init__(self, model: Model, toolset: Toolset, words: Words | None = None) -> None:
         self._model = model
         self._toolset = toolset
+        self._words = words or Words()
 
     def run(self, goal: Goal, cancellation: Cancellation) -> Iterator[Event | Finished]:
         """
@@ -73,7 +79,7 @@ class Agent:
         :param cancellation: ends the goal when it is set; carries its time budget
         """
         conversation = self._model.conversation(goal.session_id)
-        run = _Run(self._toolset, conversation, goal, cancellation)
+        run = _Run(self._toolset, conversation, goal, cancellation, self._words)
         try:
             yield from run.events()
         finally:
@@ -84,12 +90,18 @@ class _Run:
     """One goal on its way."""
 
     def __init__(self, toolset: Toolset, conversation: Conversation, goal: Goal,
-                 cancellation: Cancellation) -> None:
+                 cancellation: Cancellation, words: Words) -> None:
         self._toolset = toolset
         self._conversation = conversation
         self._goal = goal
         self._cancellation = cancellation
         self._guard = LoopGuard(goal.loop_limit)
+        self._check = FinishCheck(goal.check_finish, goal.instruction, words)
+        self._words = words
+        self._hints: RecoveryHints | None = None
+        self._questioned = Metrics()
+        self._occasion = Occasion.FIRST
+        self._forethought = ''
         self.note = ''
         self._facts = NO_FACTS
         self._allowed = goal.allowed_tools
@@ -103,7 +115,7 @@ class _Run:
         except CallCutShort as error:
             cost = Metrics(tokens=error.counts, inference=error.seconds)
             self._keep(Step(len(self._steps), status=Status.FAILED, error=str(error),
-                            metrics=cost))
+                            metrics=self._without_call(cost)))
             outcome, message = Outcome.ENGINE_ERROR, str(error)
         except ContextFull as error:
             outcome, message = Outcome.CONTEXT_FULL, str(error)
@@ -154,21 +166,29 @@ class _Run:
         if self._allowed is not None and not self._allowed:
             return Outcome.FAILED, ('No tool can be called: ' + '; '.join(
                 f'{tool}: {reason}' for tool, reason in facts.impossible.items()) + '.')
+        if self._goal.recovery_hints:
+            self._hints = RecoveryHints(
+                self._toolset.schemas(), self._facts.choices, self._words)
         self._conversation.instruct(self._goal.instruction, '\n'.join(
             filter(None, (facts.text, self._goal.context))))
         for index in range(self._goal.max_steps):
             if self._cancellation.canceled:
                 return self._ended()
-            step, call = yield from self._next_call(Step(index, status=Status.GENERATING))
+            step, call = yield from self._decide(Step(index, status=Status.GENERATING))
             if call is None:
                 return self._ended()
             if call.name == FINISH:
                 return (yield from self._finish(step, call))
             step, observation = yield from self._make(
                 step, call, self._cancellation, self._allowed)
+            self._check.note(call, observation)
+            self._occasion = Occasion.AFTER_FAILURE if observation.status in (
+                Status.FAILED, Status.REFUSED) else Occasion.NEXT
+            told = observation if self._hints is None else self._hints.hinted(call, observation)
+            step = replace(step, observation=told.text)
             self._keep(step)
             # Told before the goal ends, so that a session that goes on knows what happened.
-            self._conversation.observe(call, observation)
+            self._conversation.observe(call, told)
             yield Event(EventKind.STEP_DONE, step, '', self._now())
             if self._cancellation.canceled:
                 return self._ended()
@@ -185,6 +205,26 @@ class _Run:
         names = {t.name for t in self._toolset.schemas()} if allowed is None else allowed
         return frozenset(names - facts.impossible.keys())
 
+    def _decide(self, step: Step) -> StepAndCall:
+        """Let the model make a call, and make it again if the goal may not end yet."""
+        done, call = yield from self._next_call(step)
+        question = self._check.question(call) if call is not None and call.name == FINISH else None
+        if call is None or question is None:
+            return done, call
+        # The call was not made, so it is no step; what it cost belongs to the one that follows.
+        self._questioned = done.metrics
+        self._conversation.observe(call, question)
+        self._occasion = Occasion.NEXT
+        before = self._forethought
+        done, call = yield from self._next_call(step)
+        self._questioned = Metrics()
+        self._forethought = self._forethought or before
+        return done, call
+
+    def _without_call(self, cost: Metrics) -> Metrics:
+        """Return the metrics of a step that made no call, one that was questioned included."""
+        return replace(self._questioned.and_again(cost), steps=0)
+
     def _next_call(self, step: Step) -> StepAndCall:
         """Let the model make a call; the call is None if the goal must end."""
         cancellation = StepCancellation(self._cancellation, self._goal.step_budget)
@@ -195,8 +235,9 @@ class _Run:
 
     def _generate(self, step: Step, cancellation: Cancellation) -> StepAndCall:
         for event in self._conversation.next_call(
-                self._allowed, cancellation, self._facts.choices):
+                self._allowed, cancellation, self._facts.choices, self._occasion):
             if isinstance(event, CallMade):
+                self._forethought = event.forethought
                 cost = Metrics(
                     steps=1, tokens=event.counts, first_token=event.first_token,
                     worst_first_token=event.first_token, first_call=event.seconds,
@@ -206,10 +247,11 @@ class _Run:
                                tool=event.call.name,
                                arguments=canonical_json(dict(event.call.arguments)),
                                status=Status.RUNNING,
-                               metrics=cost), event.call
+                               metrics=self._questioned.and_again(cost)), event.call
             if isinstance(event, CallCanceled):
                 cost = Metrics(tokens=event.counts, inference=event.seconds)
-                self._keep(replace(step, status=Status.CANCELED, metrics=cost))
+                self._keep(replace(
+                    step, status=Status.CANCELED, metrics=self._without_call(cost)))
                 return step, None
             if isinstance(event, Prefilling):
                 yield self._event(EventKind.PREFILL, step)
@@ -221,7 +263,7 @@ class _Run:
         reached = call.arguments.get('success') is True
         step = replace(step, status=Status.SUCCEEDED)
         self._keep(step)
-        yield Event(EventKind.CALL, step, '', self._now())
+        yield Event(EventKind.CALL, step, self._forethought, self._now())
         yield Event(EventKind.STEP_DONE, step, '', self._now())
         outcome = Outcome.SUCCEEDED if reached else Outcome.FAILED
         return outcome, str(call.arguments.get('summary', ''))
@@ -229,7 +271,7 @@ class _Run:
     def _make(self, step: Step, call: ToolCall, cancellation: Cancellation,
               allowed: frozenset[str] | None) -> StepAndObservation:
         """Make a call while passing on its feedback."""
-        yield self._event(EventKind.CALL, step)
+        yield self._event(EventKind.CALL, step, self._forethought)
         start = time.monotonic()
         working = _Working(lambda progress: self._toolset.call(
             call, cancellation, allowed=allowed, dry_run=self._goal.dry_run,

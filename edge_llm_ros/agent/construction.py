@@ -18,11 +18,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 import os
+from typing import Any
 
-from edge_llm_ros.agent.parameters import Parameters
+from edge_llm_ros.agent.parameters import Parameters, PLAN_SHORT
 from edge_llm_ros.flow.engine import Engine, EngineConfig, Sampling
+from edge_llm_ros.flow.forethought import ForethoughtSettings, Reasoning
+from edge_llm_ros.flow.goal import FinishCheckMode
 from edge_llm_ros.flow.tool import ToolSchema
 from edge_llm_ros.prompt.chat_format import Example
+from edge_llm_ros.prompt.forethought import Forethought
 from edge_llm_ros.prompt.formats import chat_format
 from edge_llm_ros.prompt.generation_limits import GenerationLimits
 from edge_llm_ros.prompt.local_model import LocalModel
@@ -33,8 +37,8 @@ _ENGINE_FIELDS = (
     'cpu_affinity', 'niceness', 'gpu_layers', 'guess', 'prefix_bytes', 'cache_type_k',
     'cache_type_v', 'flash_attention', 'swa_full', 'rope_freq_base', 'rope_freq_scale',
     'session_ttl', 'spill_bytes')
-_LIMIT_FIELDS = ('call_tokens', 'text_length', 'observation_tokens', 'session_tokens',
-                 'summary_length')
+_LIMIT_FIELDS = ('call_tokens', 'text_length', 'reasoning_tokens', 'observation_tokens',
+                 'session_tokens', 'summary_length')
 _SAMPLING_FIELDS = ('temperature', 'top_k', 'top_p', 'min_p', 'seed')
 
 
@@ -59,6 +63,13 @@ def generation_limits(parameters: Parameters) -> GenerationLimits:
         sampling=sampling, **{name: parameters[name] for name in _LIMIT_FIELDS})
 
 
+def goal_settings(parameters: Parameters) -> dict[str, Any]:
+    """Return the fields of a goal that only parameters say."""
+    return {'step_budget': parameters['step_budget'], 'loop_limit': parameters['loop_limit'],
+            'check_finish': FinishCheckMode(parameters['check_finish']),
+            'recovery_hints': parameters['recovery_hints']}
+
+
 def planning_model(engine: Engine, parameters: Parameters, prompt: PromptFile,
                    tools: Sequence[ToolSchema], examples: Sequence[Example]) -> LocalModel:
     """
@@ -68,4 +79,12 @@ def planning_model(engine: Engine, parameters: Parameters, prompt: PromptFile,
     :raises ConfigError: if prompt and tools do not fit into the context
     """
     return LocalModel(engine, chat_format(parameters['chat_format'], engine.info()),
-                      prompt.system, tools, examples, generation_limits(parameters))
+                      prompt.system, tools, examples, generation_limits(parameters),
+                      forethought=_forethought(engine, parameters, prompt))
+
+
+def _forethought(engine: Engine, parameters: Parameters, prompt: PromptFile) -> Forethought:
+    settings = ForethoughtSettings(
+        triage=parameters['triage'], plan=parameters['plan'] == PLAN_SHORT,
+        reasoning=Reasoning(parameters['reasoning']))
+    return Forethought(settings, prompt.words, engine.info())

@@ -22,6 +22,8 @@ from typing import Any, Protocol
 
 from edge_llm_ros.flow.engine import CACHE_TYPES
 from edge_llm_ros.flow.errors import ConfigError
+from edge_llm_ros.flow.forethought import Reasoning
+from edge_llm_ros.flow.goal import FinishCheckMode
 from edge_llm_ros.prompt.formats import NAMES
 
 
@@ -66,6 +68,7 @@ class PlannerParameter:
 
 
 P = PlannerParameter
+PLAN_SHORT = 'short'
 GOAL_POLICIES = ('queue', 'reject', 'preempt')
 PARAMETERS: Sequence[PlannerParameter] = (
     P('autostart', False, 'Configure and activate by itself when it starts.'),
@@ -75,6 +78,12 @@ PARAMETERS: Sequence[PlannerParameter] = (
     P('chat_format', 'auto', 'How messages are framed; auto asks the model file.', choices=NAMES),
     P('tool_files', [''], 'YAML files of the tools, merged in order.'),
     P('prompt_file', '', 'YAML file of the system prompt and the examples.'),
+    P('triage', False, 'Whether the model first judges a goal; where it finds it impossible, '
+      'unsafe or incomplete it can only ask or say no.'),
+    P('plan', 'off', 'Whether the model writes a few sub-goals before it acts (short), and again '
+      'after a call that failed.', choices=('off', PLAN_SHORT)),
+    P('reasoning', 'off', 'Whether the model thinks before each call: a line (short), or several '
+      '(free).', choices=tuple(r.value for r in Reasoning)),
     P('journal_folder', '', 'Remembers what goes on on the robot, so that it is stopped should '
       'the planner die; empty: edge_llm_ros in ROS_HOME or ~/.ros.'),
     P('context_tokens', 8192, 'KV cells for all sessions together.', bounds=(256, 1 << 20)),
@@ -114,6 +123,8 @@ PARAMETERS: Sequence[PlannerParameter] = (
       160,
       'Characters of a free text that the model writes at most.',
       live=True, bounds=(8, 512)),
+    P('reasoning_tokens', 64, 'Tokens of a thought before a call at most.', live=True,
+      bounds=(8, 1024)),
     P('observation_tokens', 512, 'Tokens of a tool result at most; longer ones are cut, with a '
       'mark.', live=True, bounds=(16, 1 << 20)),
     P('session_tokens', 0, 'Tokens of a session at most, beyond which its oldest messages are '
@@ -141,6 +152,11 @@ PARAMETERS: Sequence[PlannerParameter] = (
       bounds=(2, 100)),
     P('step_budget', 5.0, 'Seconds of inference of one step; a goal whose step takes longer ends '
       'TIMEOUT. 0: no limit.', live=True, bounds=(0.0, 86400.0)),
+    P('check_finish', 'off', 'Whether the model, when it says that a goal is reached, is shown '
+      'once what was done and decides again: always (all), or where a call failed and was not '
+      'made good (failed).', live=True, choices=tuple(m.value for m in FinishCheckMode)),
+    P('recovery_hints', False, 'Results of failed and repeated calls say what can be done.',
+      live=True),
     P('goal_policy', 'queue', 'What happens to a goal that comes while another runs: it waits, is '
       'rejected, or ends the others PREEMPTED.', live=True, choices=GOAL_POLICIES),
     P('queue_length', 4, 'Goals that wait at most; more are rejected.', live=True,

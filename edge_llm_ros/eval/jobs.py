@@ -33,21 +33,10 @@ _RESTARTS = 3  # of all processes, where one of them died
 
 
 class _Worker:
-    """What a process of the pool keeps: a planner for the tools of its latest case."""
+    """What a process of the pool keeps."""
 
     setup: EvalSetup
-    tools = ''
     robot: LocalRobot | None = None
-
-    @classmethod
-    def run(cls, case: Case) -> EvalRow:
-        """Run a case."""
-        if cls.robot is None or cls.tools != case.tools:
-            if cls.robot is not None:
-                cls.robot.close()
-                cls.robot = None
-            cls.robot, cls.tools = LocalRobot(cls.setup, case.tools), case.tools
-        return cls.robot.run(case)
 
 
 def _begin(setup: EvalSetup) -> None:
@@ -57,7 +46,10 @@ def _begin(setup: EvalSetup) -> None:
 
 
 def _run(case: Case) -> EvalRow:
-    return _Worker.run(case)
+    if _Worker.robot is None:
+        # Not in _begin, whose errors nobody would be told of.
+        _Worker.robot = LocalRobot(_Worker.setup)
+    return _Worker.robot.run(case)
 
 
 def run_local(setup: EvalSetup, cases: Sequence[Case], jobs: int, deadline: float,
@@ -91,14 +83,11 @@ def run_local(setup: EvalSetup, cases: Sequence[Case], jobs: int, deadline: floa
 
 
 def _run_here(setup: EvalSetup, due: Sequence[Case], deadline: float) -> Iterator[EvalRow]:
-    for tools in dict.fromkeys(case.tools for case in due):
-        if time.monotonic() > deadline:
-            return
-        with LocalRobot(setup, tools) as robot:
-            for case in (case for case in due if case.tools == tools):
-                if time.monotonic() > deadline:
-                    return
-                yield robot.run(case)
+    with LocalRobot(setup) as robot:
+        for case in due:
+            if time.monotonic() > deadline:
+                return
+            yield robot.run(case)
 
 
 def _run_pool(setup: EvalSetup, due: Sequence[Case], jobs: int, deadline: float

@@ -16,8 +16,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 from edge_llm_ros.agent.agent import Agent
-from edge_llm_ros.agent.construction import engine_config, planning_model
+from edge_llm_ros.agent.construction import engine_config, goal_settings, planning_model
 from edge_llm_ros.agent.parameters import parameter_values
 from edge_llm_ros.engine.host import HostEngine
 from edge_llm_ros.engine.local import LocalEngine
@@ -35,45 +38,24 @@ from edge_llm_ros.flow.event import Finished
 from edge_llm_ros.flow.goal import Goal
 from edge_llm_ros.sim.world import World
 from edge_llm_ros.tools.load_tools import LoadedTools
+from edge_llm_ros.tools.tool_file import ToolFile
 
 
 class LocalRobot:
     """
-    A planner with one set of tools and a world that they act on; a context manager.
+    A planner and a world that its tools act on; a context manager.
 
     The agent, the model's prefix, the engine and the gate are those of the planner's node.
 
-    :param tools: name of the set
     :raises EdgeLlmError: if something of the setup cannot be used
     """
 
-    def __init__(self, setup: EvalSetup, tools: str) -> None:
+    def __init__(self, setup: EvalSetup) -> None:
         self._setup = setup
         self._parameters = parameter_values({'engine_process': False, **setup.parameters})
-        self.tools = parsed(setup.sets.tool_file(tools, setup.robot_tools))
-        file = str(setup.robot_tools)
-        self._loaded = LoadedTools(
-            self.tools.tools, self.tools.builtins,
-            {**dict.fromkeys(self.tools.tools, file), 'builtins': file, 'fallback': file},
-            self.tools.signals,
-            () if self.tools.rate_limit is None else (self.tools.rate_limit,),
-            self.tools.context_from, self.tools.fallback)
-        self._loaded.check_bounds()
-        schemas = self._loaded.schemas()
-        self._robot = InstantRobot(World(speed=SPEED))
-        self._toolset = instant_toolset(self._loaded, self._robot)
-        prompt = fitting_prompt(setup.prompt, self.tools)
-        examples = prompt.for_tools(str(setup.prompt), schemas)
+        self._set = ''  # of tools, that of the latest case
         config = engine_config(self._parameters)
         self._engine = (HostEngine if self._parameters['engine_process'] else LocalEngine)(config)
-        try:
-            self._model = planning_model(
-                self._engine, self._parameters, prompt, schemas, examples)
-            for _ in self._model.warm_up():
-                pass
-        except BaseException:
-            self.close()
-            raise
 
     def close(self) -> None:
         """Free the model."""
@@ -86,8 +68,25 @@ class LocalRobot:
         self.close()
 
     def run(self, case: Case) -> EvalRow:
-        """Run a case."""
-        return run_case(case, self, self.tools, self._setup.setting)
+        """Run a case, with its tools: others than those of the case before are another prefix."""
+        if case.tools != self._set:
+            self._set = ''
+            self._take(self._setup.sets.tool_file(case.tools, self._setup.robot_tools))
+            self._set = case.tools
+        return run_case(case, self, self._tools, self._setup.setting)
+
+    def _take(self, content: Mapping[str, Any]) -> None:
+        """Have the model know the tools of a file's content, and no others."""
+        self._tools = parsed(content)
+        self._loaded = _loaded(self._tools, str(self._setup.robot_tools))
+        self._loaded.check_bounds()
+        prompt = fitting_prompt(self._setup.prompt, self._tools)
+        self._words = prompt.words
+        schemas = self._loaded.schemas()
+        examples = prompt.for_tools(str(self._setup.prompt), schemas)
+        self._model = planning_model(self._engine, self._parameters, prompt, schemas, examples)
+        for _ in self._model.warm_up():
+            pass
 
     def reset(self, case: Case) -> None:
         """Begin in a fresh world, with a gate that has counted nothing."""
@@ -103,10 +102,17 @@ class LocalRobot:
         asked = Goal(
             instruction=goal.text, context=goal.context, session_id=session_of(case),
             max_steps=goal.budget, time_budget=GOAL_SECONDS,
-            step_budget=self._parameters['step_budget'],
-            loop_limit=self._parameters['loop_limit'])
+            **goal_settings(self._parameters))
         # To the very end: what comes after the last event ends the conversation.
-        result = [event.result for event in Agent(self._model, self._toolset).run(
+        result = [event.result for event in Agent(self._model, self._toolset, self._words).run(
             asked, cancellation) if isinstance(event, Finished)][-1]
         return GoalEnd(result.outcome.name.lower(), result.message, result.steps, result.metrics,
                        world.state(), events_of(world.events[before:]))
+
+
+def _loaded(tools: ToolFile, path: str) -> LoadedTools:
+    """Return tools as if they were loaded from a file."""
+    files = {**dict.fromkeys(tools.tools, path), 'builtins': path, 'fallback': path}
+    limits = () if tools.rate_limit is None else (tools.rate_limit,)
+    return LoadedTools(tools.tools, tools.builtins, files, tools.signals, limits,
+                       tools.context_from, tools.fallback)

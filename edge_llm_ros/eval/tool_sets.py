@@ -58,11 +58,13 @@ class ToolSets(_Strict):
     All sets.
 
     :param places: of the missions' map, beside the robot's own, with positions [m]
+    :param names: how people call these places; told where the robot's file tells it of its own
     :param more: tools that only distract; what they do changes nothing, and the robot tells of it
     """
 
     version: Literal[1]
     places: dict[str, tuple[float, float]]
+    names: dict[str, str]
     more: dict[str, Any]
     sets: dict[str, ToolSet] = Field(min_length=1)
 
@@ -78,7 +80,7 @@ class ToolSets(_Strict):
         chosen = self.sets[name]
         content = read_yaml(str(robot_file))
         own = content['tools']
-        own[_MOVE]['arguments']['place']['enum'] += list(self.places)
+        self._add_places(own[_MOVE]['arguments']['place'])
         tools = {key: own[key] for key in (own if chosen.only is None else chosen.only)}
         tools.update((key, self.more[key]) for key in chosen.more)
         builtins = chosen.builtins or Builtins(**content.get('builtins', {}))
@@ -86,6 +88,12 @@ class ToolSets(_Strict):
         if count != chosen.count:
             raise ConfigError(f'{FILE}: sets.{name}: has {count} tools, not {chosen.count}.')
         return {**content, 'builtins': builtins.model_dump(), 'tools': tools}
+
+    def _add_places(self, argument: dict[str, Any]) -> None:
+        if all(f'{place} (' in argument['description'] for place in argument['enum']):
+            argument['description'] += ''.join(
+                f', {place} ({name})' for place, name in self.names.items())
+        argument['enum'] += list(self.places)
 
 
 def tool_sets() -> ToolSets:

@@ -40,7 +40,8 @@ class Event:
     """
     Something that happened to the current step.
 
-    :param text: what the model wrote of this call so far, or the feedback of a running call
+    :param text: what the model wrote of this call so far, what it wrote before the call that is
+        made now, or the feedback of a running call
     :param metrics: of the goal so far
     """
 

@@ -17,6 +17,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+import enum
+
+
+class FinishCheckMode(str, enum.Enum):
+    """When the model is asked whether a goal that it calls reached really is."""
+
+    OFF = 'off'
+    FAILED = 'failed'
+    ALL = 'all'
 
 
 @dataclass(frozen=True)
@@ -33,6 +42,9 @@ class Goal:
     :param time_budget: seconds at most
     :param step_budget: seconds of inference of one step at most; 0 for no limit
     :param loop_limit: equal calls with equal observations in a row that end the goal
+    :param check_finish: whether finish with success true is questioned once: always, or only
+        where a call failed and was not made good
+    :param recovery_hints: whether results say what can be done after a failure
     :param dry_run: reads run; acts pass every check and are not sent
     """
 
@@ -44,4 +56,6 @@ class Goal:
     time_budget: float = 300.0
     step_budget: float = 0.0
     loop_limit: int = 3
+    check_finish: FinishCheckMode = FinishCheckMode.OFF
+    recovery_hints: bool = False
     dry_run: bool = False

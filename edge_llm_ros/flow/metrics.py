@@ -103,6 +103,16 @@ class Metrics:
         tokens = self.tokens.generated - self.steps
         return tokens / self.decode if self.decode > 0 and tokens > 0 else 0.0
 
+    def and_again(self, more: Metrics) -> Metrics:
+        """Return the metrics of a step whose call was made twice; these are of the first time."""
+        if not self.steps:
+            return more
+        return replace(
+            self, tokens=self.tokens + more.tokens,
+            worst_first_token=max(self.worst_first_token, more.worst_first_token),
+            decode=self.decode + more.decode, inference=self.inference + more.inference,
+            wall=self.wall + more.wall, reuse_lost=more.reuse_lost or self.reuse_lost)
+
     def plus_step(self, step: Metrics) -> Metrics:
         """Return the metrics of a goal after one more step; ``wall`` stays the caller's."""
         first = self.steps == 0

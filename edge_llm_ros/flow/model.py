@@ -21,6 +21,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from edge_llm_ros.flow.cancellation import Cancellation
+from edge_llm_ros.flow.forethought import Occasion
 from edge_llm_ros.flow.metrics import TokenCounts
 from edge_llm_ros.flow.tool import Choices, NO_CHOICES, Observation, ToolCall
 
@@ -50,6 +51,7 @@ class CallMade:
     :param seconds: from the request until the call was parsed
     :param decode: seconds of generation after first tokens
     :param lost: why more was evaluated than an ideal cache would; empty where it was not
+    :param forethought: what the model wrote before it
     """
 
     call: ToolCall
@@ -58,6 +60,7 @@ class CallMade:
     seconds: float
     lost: str = ''
     decode: float = 0.0
+    forethought: str = ''
 
 
 @dataclass(frozen=True)
@@ -78,7 +81,7 @@ class Conversation(Protocol):
         """Append what came of a call."""
 
     def next_call(self, allowed: frozenset[str] | None, cancellation: Cancellation,
-                  choices: Choices = NO_CHOICES
+                  choices: Choices = NO_CHOICES, occasion: Occasion = Occasion.NEXT
                   ) -> Iterator[Prefilling | Writing | CallMade | CallCanceled]:
         """
         Let the model make its next call.
@@ -88,6 +91,7 @@ class Conversation(Protocol):
         :param allowed: names of the tools that may be called; None for all
         :param choices: values of the arguments that are chosen anew for each goal; a tool with
             such an argument cannot be called where they are missing
+        :param occasion: which decides what the model writes before the call
         :raises ContextFull: if the conversation no longer fits
         :raises EngineError: if the model cannot be evaluated
         """

@@ -17,7 +17,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 import json
 from typing import Any
 
@@ -30,6 +30,18 @@ _GUIDANCE = {
     'item_separator': ITEM_SEPARATOR,
     'key_separator': KEY_SEPARATOR,
 }
+
+
+@dataclass(frozen=True)
+class Branch:
+    """
+    Calls that may follow a text.
+
+    :param before: Lark terminals and rules of the text; empty for none
+    """
+
+    before: str
+    tools: Sequence[ToolSchema]
 
 
 def literal(text: str, special: Sequence[SpecialToken]) -> str:
@@ -119,19 +131,26 @@ def is_free_text(schema: Mapping[str, Any]) -> bool:
     return schema.get('type') == 'string' and 'enum' not in schema and 'const' not in schema
 
 
-def call_grammar(tools: Sequence[ToolSchema], *, opening: str, before_arguments: str, after: str,
-                 text_length: int) -> str:
+def call_grammar(branches: Sequence[Branch], rules: Sequence[str], *, opening: str,
+                 before_arguments: str, after: str, text_length: int) -> str:
     """
     Return the grammar of one call, from the first generated token to the end of turn.
 
+    :param branches: what can stand before which calls
+    :param rules: that they need
     :param opening: Lark terminals before the tool's name
     :param before_arguments: text between the tool's name and its arguments
     :param after: Lark terminals after the arguments
     """
-    names = ' | '.join(f'call_{i}' for i in range(len(tools)))
-    rules = ['%llguidance {}', f'start: {opening} ( {names} ) {after}']
+    tools: list[ToolSchema] = []
+    starts = []
+    for branch in branches:
+        tools += [tool for tool in branch.tools if tool not in tools]
+        names = ' | '.join(f'call_{tools.index(tool)}' for tool in branch.tools)
+        starts.append(f'{branch.before} {opening} ( {names} ) {after}'.strip())
+    lines = ['%llguidance {}', f'start: {" | ".join(starts)}', *rules]
     for i, tool in enumerate(tools):
         schema = canonical_json(arguments_schema(tool, text_length))
-        rules.append(f'call_{i}: {_quoted(tool.name + before_arguments)} arguments_{i}')
-        rules.append(f'arguments_{i}: %json {schema}')
-    return '\n'.join(rules) + '\n'
+        lines.append(f'call_{i}: {_quoted(tool.name + before_arguments)} arguments_{i}')
+        lines.append(f'arguments_{i}: %json {schema}')
+    return '\n'.join(lines) + '\n'

@@ -26,23 +26,35 @@ from edge_llm_ros.prompt.call_grammar import is_free_text
 def without_frame(text: str, frame: tuple[str, str]) -> str:
     """Return the call in a text that may not be complete yet."""
     opening, closing = frame
-    text = text.removeprefix(opening)
+    before = forethought_of(text, frame)
+    text = before + text[len(before):].removeprefix(opening)
     for length in range(len(closing), 0, -1):
         if text.endswith(closing[:length]):
             return text[:-length].strip()
     return text.strip()
 
 
+def forethought_of(text: str, frame: tuple[str, str]) -> str:
+    """Return what stands before the call in a text that may not be complete yet."""
+    # Neither can be part of it: its grammar has no such characters.
+    before, found, _ = text.partition(frame[0] or '{')
+    return before if found or text and text[0] not in (frame[0] or '{') else ''
+
+
 def free_text_tokens(pieces: Sequence[bytes], frame: tuple[str, str], tool: ToolSchema,
-                     call: ToolCall) -> tuple[list[bool], list[bool]]:
+                     call: ToolCall, before: str = '') -> tuple[list[bool], list[bool]]:
     """
-    Say for each token of a call whether it lies inside the frame, and whether in free text.
+    Say for each token of a turn whether it is counted as generated, and whether as free text.
+
+    The frame of the call is not; what stands before the call is both.
 
     :param pieces: the bytes of each token
+    :param before: what stands before the call
     :returns: two lists as long as ``pieces``
     """
     text = b''.join(pieces)
-    start, end = len(frame[0].encode()), len(text) - len(frame[1].encode())
+    first = len(before.encode())
+    start, end = first + len(frame[0].encode()), len(text) - len(frame[1].encode())
     spans = []
     for name, value in call.arguments.items():
         schema = tool.parameters['properties'].get(name, {})
@@ -54,8 +66,9 @@ def free_text_tokens(pieces: Sequence[bytes], frame: tuple[str, str], tool: Tool
     inside, in_text, at = [], [], 0
     for piece in pieces:
         to = at + len(piece)
-        inside.append(at >= start and to <= end)
-        in_text.append(any(at < last and to > first for first, last in spans))
+        ahead = to <= first
+        inside.append(ahead or at >= start and to <= end)
+        in_text.append(ahead or any(at < last and to > begin for begin, last in spans))
         at = to
     return inside, in_text
 

@@ -22,16 +22,34 @@ import json
 from typing import Any, Protocol
 
 from edge_llm_ros.flow.errors import EngineError
+from edge_llm_ros.flow.forethought import Judgement
 from edge_llm_ros.flow.tool import ToolCall, ToolSchema
+from edge_llm_ros.prompt.call_grammar import Branch
 from edge_llm_ros.prompt.pieces import Data, Markup, Piece
 
 
 @dataclass(frozen=True)
 class Example:
-    """A goal and the calls that reach it, each with what came of it (empty after the last)."""
+    """
+    A goal and the calls that reach it, each with what came of it (empty after the last).
+
+    :param judgement: of the goal, where the model writes one
+    :param plan: its sub-goals, where the model writes them
+    :param thoughts: one for each call, where the model has them
+    :param before: what stands before each call
+    """
 
     instruction: str
     steps: tuple[tuple[ToolCall, str], ...]
+    judgement: Judgement = Judgement.CAN_DO
+    plan: tuple[str, ...] = ()
+    thoughts: tuple[str, ...] = ()
+    before: tuple[tuple[Piece, ...], ...] = ()
+
+    def turns(self) -> list[tuple[tuple[Piece, ...], ToolCall, str]]:
+        """Return what stands before each call, the call, and what came of it."""
+        before = self.before or ((),) * len(self.steps)
+        return [(text, *step) for text, step in zip(before, self.steps)]
 
 
 class ChatFormat(Protocol):
@@ -69,6 +87,14 @@ class ChatFormat(Protocol):
     def grammar(self, tools: Sequence[ToolSchema], text_length: int) -> str:
         """Return the grammar of one call of any of the tools."""
 
+    def turn_grammar(self, branches: Sequence[Branch], rules: Sequence[str], text_length: int
+                     ) -> str:
+        """
+        Return the grammar of one call and what stands before it.
+
+        :param rules: that the branches need
+        """
+
     def sentence_grammar(self, length: int) -> str:
         """Return the grammar of an answer in plain text: a line, then the end of turn."""
 
@@ -81,8 +107,8 @@ def example_pieces(chat_format: ChatFormat, examples: Sequence[Example]) -> list
     pieces: list[Piece] = []
     for example in examples:
         pieces += chat_format.instruction(example.instruction, first=False)
-        for call, observation in example.steps:
-            pieces += [*chat_format.call_prompt(), *chat_format.call(call)]
+        for before, call, observation in example.turns():
+            pieces += [*chat_format.call_prompt(), *before, *chat_format.call(call)]
             pieces += chat_format.observation(call, observation) if observation else []
     return pieces
 

@@ -28,6 +28,7 @@ class GenerationLimits:
 
     :param call_tokens: generated tokens of a call at most
     :param text_length: characters of a free text at most
+    :param reasoning_tokens: of a thought before a call at most
     :param observation_tokens: of a tool's result at most; longer ones are cut, with a mark
     :param session_tokens: of a session's messages at most, beyond which old ones are dropped; 0:
         what the context holds
@@ -36,6 +37,7 @@ class GenerationLimits:
 
     call_tokens: int = 256
     text_length: int = 160
+    reasoning_tokens: int = 64
     observation_tokens: int = 512
     session_tokens: int = 0
     summary_length: int = 0

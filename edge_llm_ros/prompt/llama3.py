@@ -21,7 +21,8 @@ from collections.abc import Sequence
 from edge_llm_ros.flow.canonical_json import canonical_json
 from edge_llm_ros.flow.engine import ModelInfo
 from edge_llm_ros.flow.tool import ToolCall, ToolSchema
-from edge_llm_ros.prompt.call_grammar import call_grammar, literal, sentence_grammar
+from edge_llm_ros.prompt.call_grammar import (
+    Branch, call_grammar, literal, sentence_grammar)
 from edge_llm_ros.prompt.chat_format import (
     Example, example_pieces, parse_json_call, signature, with_frame)
 from edge_llm_ros.prompt.pieces import Data, Markup, Piece
@@ -80,8 +81,13 @@ class Llama3:
 
     def grammar(self, tools: Sequence[ToolSchema], text_length: int) -> str:
         """Return the grammar of one call."""
+        return self.turn_grammar([Branch('', tools)], (), text_length)
+
+    def turn_grammar(self, branches: Sequence[Branch], rules: Sequence[str], text_length: int
+                     ) -> str:
+        """Return the grammar of one call and what stands before it."""
         return call_grammar(
-            tools,
+            branches, rules,
             opening=literal('{"name": "', self._special),
             before_arguments='", "parameters": ',
             after=literal('}<|eot_id|>', self._special),

@@ -27,11 +27,12 @@ from edge_llm_ros.flow.cancellation import Cancellation
 from edge_llm_ros.flow.engine import (
     ACCEPTED, Completion, Engine, FORCED, GenerateRequest, PrefillProgress, SAMPLED, Stop)
 from edge_llm_ros.flow.errors import CallCutShort, EngineError
+from edge_llm_ros.flow.forethought import Occasion
 from edge_llm_ros.flow.metrics import TokenCounts
 from edge_llm_ros.flow.model import CallCanceled, CallMade, Prefilling, Writing
 from edge_llm_ros.flow.tool import (
     Choices, NO_CHOICES, Observation, ToolCall, ToolSchema)
-from edge_llm_ros.prompt.call_text import free_text_tokens, without_frame
+from edge_llm_ros.prompt.call_text import forethought_of, free_text_tokens, without_frame
 from edge_llm_ros.prompt.chat_format import ChatFormat
 from edge_llm_ros.prompt.generation_limits import GenerationLimits
 from edge_llm_ros.prompt.pieces import Piece
@@ -61,12 +62,16 @@ class Owner(Protocol):
     log_prompts: bool
     prefix: Tokens
 
+    @property
+    def turn_tokens(self) -> int:
+        """Return the tokens that the model can write in a turn at most."""
+
     def tokens(self, pieces: Sequence[Piece]) -> Tokens:
         """Return the tokens of pieces."""
 
     def grammar(self, allowed: frozenset[str] | None, text_length: int,
-                choices: Choices = NO_CHOICES) -> str:
-        """Return the grammar of a call of the allowed tools."""
+                choices: Choices = NO_CHOICES, occasion: Occasion = Occasion.NEXT) -> str:
+        """Return the grammar of a turn with a call of the allowed tools."""
 
 
 class LocalConversation:
@@ -123,7 +128,7 @@ class LocalConversation:
             self._model.engine.release(self.name)
 
     def next_call(self, allowed: frozenset[str] | None, cancellation: Cancellation,
-                  choices: Choices = NO_CHOICES
+                  choices: Choices = NO_CHOICES, occasion: Occasion = Occasion.NEXT
                   ) -> Iterator[Prefilling | Writing | CallMade | CallCanceled]:
         """Let the model make its next call."""
         model = self._model
@@ -133,7 +138,7 @@ class LocalConversation:
         text_length = model.limits.text_length
         for last, length in ((False, text_length), (True, text_length // _SHORTER)):
             completion = yield from self._attempt(
-                opening, model.grammar(allowed, length, choices), cancellation)
+                opening, model.grammar(allowed, length, choices, occasion), cancellation)
             if completion.stop is not Stop.LENGTH or last:
                 yield self._finish(completion, opening)
                 return
@@ -149,7 +154,7 @@ class LocalConversation:
             logger.info('%s: %s', self.name, model.engine.detokenize(
                 (self.tokens + opening)[len(model.prefix):]).decode('utf-8', 'replace'))
         written: list[int] = []
-        for event in self._generate(self.tokens + opening, grammar, model.limits.call_tokens,
+        for event in self._generate(self.tokens + opening, grammar, model.turn_tokens,
                                     cancellation):
             if isinstance(event, Completion):
                 return event
@@ -194,7 +199,7 @@ class LocalConversation:
         """Return how many tokens the messages of this session may have."""
         model = self._model
         room = (model.engine.info().context_tokens - len(model.prefix) - len(opening)
-                - model.limits.call_tokens)
+                - model.turn_tokens)
         if model.limits.summary_length:
             room -= model.limits.summary_length + _SUMMARY_FRAME
         return min(room, model.limits.session_tokens or room)
@@ -270,17 +275,18 @@ class LocalConversation:
                 f'a call did not end within call_tokens = {self._model.limits.call_tokens}.',
                 counts, seconds)
         text = self._model.engine.detokenize(completion.tokens).decode('utf-8', 'replace')
-        call = self._model.format.parse(text)
+        before = forethought_of(text, self._model.format.frame)
+        call = self._model.format.parse(text[len(before):])
         self._transcript.append(Message(MessageKind.CALL, opening + completion.tokens))
         self._new = 0 if completion.decode_calls else self._new + len(opening)
         first_token = seconds - (completion.seconds - completion.first_token)
         decode = seconds - first_token + self._decode_seconds
         lost, self._lost, self._decode_seconds = self._lost, '', 0.0
-        return CallMade(call, counts + self._generated(completion, call), first_token, seconds,
-                        lost, decode)
+        return CallMade(call, counts + self._generated(completion, call, before), first_token,
+                        seconds, lost, decode, before.strip())
 
-    def _generated(self, completion: Completion, call: ToolCall) -> TokenCounts:
-        """Count what was generated between the frame's opening and closing."""
+    def _generated(self, completion: Completion, call: ToolCall, before: str) -> TokenCounts:
+        """Count what was generated before the call, and between its frame's ends."""
         model = self._model
         pieces = [model.engine.detokenize([token]) for token in completion.tokens]
         tool = next((t for t in model.tools if t.name == call.name), None)
@@ -289,7 +295,7 @@ class LocalConversation:
         chosen = {name: {'const': call.arguments[name]} for name in tool.chosen}
         tool = replace(tool, parameters={
             'properties': {**tool.parameters['properties'], **chosen}})
-        inside, in_text = free_text_tokens(pieces, model.format.frame, tool, call)
+        inside, in_text = free_text_tokens(pieces, model.format.frame, tool, call, before)
         origins = [origin for origin, kept in zip(completion.origins, inside) if kept]
         return TokenCounts(
             sampled=origins.count(SAMPLED), forced=origins.count(FORCED),

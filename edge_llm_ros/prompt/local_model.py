@@ -22,13 +22,16 @@ import itertools
 
 from edge_llm_ros.flow.engine import Engine
 from edge_llm_ros.flow.errors import ConfigError, EngineError
+from edge_llm_ros.flow.forethought import ForethoughtSettings, Occasion
 from edge_llm_ros.flow.model import Prefilling
 from edge_llm_ros.flow.tool import Choices, NO_CHOICES, ToolSchema
 from edge_llm_ros.prompt.call_grammar import with_choices
 from edge_llm_ros.prompt.chat_format import ChatFormat, Example
+from edge_llm_ros.prompt.forethought import Forethought
 from edge_llm_ros.prompt.generation_limits import GenerationLimits
 from edge_llm_ros.prompt.local_conversation import LocalConversation
 from edge_llm_ros.prompt.pieces import Piece, PieceTokenizer
+from edge_llm_ros.prompt.words import Words
 
 _REASON = 200  # characters of what llguidance says
 _SMALLEST_GOAL = 64  # tokens of an instruction and its frames
@@ -44,29 +47,34 @@ class LocalModel:
     :param tools: in the order of the prompt
     :param examples: static examples
     :param kept: conversations with a session id that are remembered
+    :param forethought: what the model writes before its calls; nothing where left out
     """
 
     def __init__(self, engine: Engine, chat_format: ChatFormat, system: str,
                  tools: Sequence[ToolSchema], examples: Sequence[Example],
-                 limits: GenerationLimits, kept: int = 32) -> None:
+                 limits: GenerationLimits, kept: int = 32,
+                 forethought: Forethought | None = None) -> None:
         self.engine = engine
         self.format = chat_format
         self.tools = tuple(tools)
         self.limits = limits
         self.log_prompts = False
         self._pieces = PieceTokenizer(engine, engine.info().special_tokens)
-        self.prefix = self.tokens(chat_format.prefix(system, tools, examples))
+        self.forethought = forethought or Forethought(
+            ForethoughtSettings(), Words(), engine.info())
+        self.prefix = self.tokens(chat_format.prefix(
+            system.rstrip('\n') + self.forethought.explained() if forethought else system, tools,
+            [self.forethought.shown(example) for example in examples]))
         self._conversations: OrderedDict[str, LocalConversation] = OrderedDict()
         self._kept = kept
         self._names = itertools.count(1)
-        needed = len(self.prefix) + limits.call_tokens + _SMALLEST_GOAL
+        needed = len(self.prefix) + self.turn_tokens + _SMALLEST_GOAL
         needed += limits.summary_length + _SMALLEST_GOAL if limits.summary_length else 0
         if needed > engine.info().context_tokens:
             raise ConfigError(
                 f'context_tokens: {engine.info().context_tokens} are too few: the prefix has '
-                f'{len(self.prefix)} tokens and a call up to {limits.call_tokens} (call_tokens), '
-                'so '
-                f'at least {needed} are needed.')
+                f'{len(self.prefix)} tokens and a call up to {self.turn_tokens} (call_tokens, and '
+                f'what is written before it), so at least {needed} are needed.')
         # Only now: what fits into the context is no monster to compile.
         self._check_grammar()
 
@@ -89,14 +97,19 @@ class LocalModel:
         raise ConfigError(f'tools: all tools together are too much for a grammar '
                           f'({whole[:_REASON]}). Give fewer tools, or narrower arguments.')
 
+    @property
+    def turn_tokens(self) -> int:
+        """Return the tokens that the model can write in a turn at most."""
+        return self.limits.call_tokens + self.forethought.tokens(self.limits.reasoning_tokens)
+
     def tokens(self, pieces: Sequence[Piece]) -> tuple[int, ...]:
         """Return the tokens of pieces."""
         return self._pieces.tokens(pieces)
 
     def grammar(self, allowed: frozenset[str] | None, text_length: int,
-                choices: Choices = NO_CHOICES) -> str:
+                choices: Choices = NO_CHOICES, occasion: Occasion = Occasion.FIRST) -> str:
         """
-        Return the grammar of a call of the allowed tools, compiled by the engine.
+        Return the grammar of a turn with a call of the allowed tools, compiled by the engine.
 
         :param text_length: characters of a free text at most
         :param choices: values of the arguments that are chosen anew for each goal
@@ -106,7 +119,9 @@ class LocalModel:
             [t for t in self.tools if allowed is None or t.name in allowed], choices)
         if not tools:
             raise EngineError('there is no tool that the model could call.')
-        grammar = self.format.grammar(tools, text_length)
+        branches, rules = self.forethought.branches(
+            tools, occasion, self.limits.reasoning_tokens)
+        grammar = self.format.turn_grammar(branches, rules, text_length)
         self.engine.check_grammar(grammar)
         return grammar
 

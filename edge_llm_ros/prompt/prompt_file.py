@@ -16,14 +16,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any, Literal
+from collections.abc import Mapping, Sequence
+from typing import Annotated, Any, Literal
 
 from edge_llm_ros.flow.canonical_json import canonical_json
 from edge_llm_ros.flow.errors import ConfigError
+from edge_llm_ros.flow.forethought import Judgement
 from edge_llm_ros.flow.tool import FINISH, ToolCall, ToolSchema
 from edge_llm_ros.prompt.chat_format import Example
+from edge_llm_ros.prompt.forethought import MOST_SUB_GOALS
+from edge_llm_ros.prompt.words import Words
 from pydantic import BaseModel, ConfigDict, Field
+
+SubGoal = Annotated[str, Field(min_length=1, max_length=60, pattern=r'^[^\n{<]+$')]
 
 
 class _Strict(BaseModel):
@@ -31,18 +36,57 @@ class _Strict(BaseModel):
 
 
 class ExampleStep(_Strict):
-    """A call, and what came of it; the last call of an example has none."""
+    """
+    A call, and what came of it; the last call of an example has none.
+
+    :param thought: what the model thinks before it; what was done and what comes next by itself
+    """
 
     call: str
+    thought: str = Field(default='', pattern=r'^[^\n{<]*$')
     arguments: dict[str, Any] = Field(default_factory=dict)
     observation: dict[str, Any] | None = None
 
 
 class ExampleGoal(_Strict):
-    """A goal and the calls that reach it."""
+    """
+    A goal and the calls that reach it.
+
+    :param judgement: what kind of goal it is; by itself what its calls say
+    :param plan: its sub-goals; by itself its calls
+    """
 
     instruction: str = Field(min_length=1)
     steps: list[ExampleStep] = Field(min_length=1, max_length=32)
+    judgement: Literal['', 'can_do', 'no_call_needed', 'missing_information', 'impossible',
+                       'unsafe'] = ''
+    plan: list[SubGoal] = Field(default_factory=list, max_length=MOST_SUB_GOALS)
+
+    def example(self, tools: Mapping[str, ToolSchema]) -> Example:
+        """
+        Return it as the chat format takes it.
+
+        :param tools: by name; the model writes arguments in their order, so its examples do
+        """
+        calls = [f'{step.call} {" ".join(str(v) for v in step.arguments.values())}'.strip()
+                 if step.call != FINISH else FINISH for step in self.steps]
+        done = ['Done: ' + (', '.join(calls[:i]) or 'nothing') for i in range(len(calls))]
+        judgement = Judgement.CAN_DO
+        if self.judgement:
+            judgement = Judgement(self.judgement)
+        elif calls == [FINISH]:
+            reached = self.steps[0].arguments.get('success') is True
+            judgement = Judgement.NO_CALL_NEEDED if reached else Judgement.IMPOSSIBLE
+        return Example(
+            self.instruction,
+            tuple((ToolCall(step.call, {
+                name: step.arguments[name] for name in tools[step.call].parameters['properties']
+                if name in step.arguments}),
+                   '' if step.observation is None else canonical_json(step.observation))
+                  for step in self.steps),
+            judgement, tuple(self.plan or calls[:-1][:MOST_SUB_GOALS] or calls),
+            tuple(step.thought or f'{text}. Next: {call}.'
+                  for step, text, call in zip(self.steps, done, calls)))
 
 
 class PromptFile(_Strict):
@@ -50,6 +94,7 @@ class PromptFile(_Strict):
 
     version: Literal[1]
     system: str = Field(min_length=1)
+    words: Words = Field(default_factory=Words)
     examples: list[ExampleGoal] = Field(default_factory=list, max_length=32)
 
     def for_tools(self, path: str, tools: Sequence[ToolSchema]) -> list[Example]:
@@ -86,7 +131,4 @@ class PromptFile(_Strict):
                         f'{where}: every call but the last needs an observation, and the last '
                         'must be '
                         f'{FINISH} without one.')
-        return [Example(example.instruction, tuple(
-            (ToolCall(step.call, step.arguments),
-             '' if step.observation is None else canonical_json(step.observation))
-            for step in example.steps)) for example in self.examples]
+        return [example.example(known) for example in self.examples]

@@ -24,7 +24,8 @@ from edge_llm_ros.flow.canonical_json import canonical_json
 from edge_llm_ros.flow.engine import ModelInfo, TokenKind
 from edge_llm_ros.flow.errors import ConfigError
 from edge_llm_ros.flow.tool import ToolCall, ToolSchema
-from edge_llm_ros.prompt.call_grammar import call_grammar, literal, sentence_grammar
+from edge_llm_ros.prompt.call_grammar import (
+    Branch, call_grammar, literal, sentence_grammar)
 from edge_llm_ros.prompt.chat_format import Example, parse_json_call, signature
 from edge_llm_ros.prompt.pieces import Data, Markup, Piece
 from edge_llm_ros.prompt.template_renderer import render
@@ -152,13 +153,15 @@ class TemplateFormat:
                ) -> list[Piece]:
         """Return the blocks that never change, up to where the first instruction begins."""
         lines = [canonical_json(signature(tool)) for tool in tools]
-        contents = ['\n'.join([system + _BEFORE_TOOLS, *lines]) + _AFTER_TOOLS]
+        contents: list[list[Piece]] = [
+            [Data('\n'.join([system + _BEFORE_TOOLS, *lines]) + _AFTER_TOOLS)]]
         static = [{'role': 'system'}]
         for example in examples:
-            messages = [('user', example.instruction)]
-            for call, observation in example.steps:
-                messages.append(('assistant', self._body(call)))
-                messages += [('user', self._result(call, observation))] if observation else []
+            messages: list[tuple[str, list[Piece]]] = [('user', [Data(example.instruction)])]
+            for before, call, observation in example.turns():
+                messages.append(('assistant', [*before, Data(self._body(call))]))
+                messages += [('user', [Data(self._result(call, observation))])] if (
+                    observation) else []
             static += [{'role': role} for role, _ in messages]
             contents += [content for _, content in messages]
         text, self._frames = self._read_frames(static)
@@ -169,8 +172,8 @@ class TemplateFormat:
                     f'chat_format: json cannot be used with {self._info.path!r}: its chat '
                     'template '
                     f'drops message {i} of the prefix.')
-            before, text = text.split(_placeholder(i), 1)
-            pieces += [Markup(before), Data(content)]
+            opening, text = text.split(_placeholder(i), 1)
+            pieces += [Markup(opening), *content]
         return [*pieces, Markup(text)]
 
     def instruction(self, text: str, first: bool) -> list[Piece]:
@@ -202,9 +205,14 @@ class TemplateFormat:
 
     def grammar(self, tools: Sequence[ToolSchema], text_length: int) -> str:
         """Return the grammar of one call."""
+        return self.turn_grammar([Branch('', tools)], (), text_length)
+
+    def turn_grammar(self, branches: Sequence[Branch], rules: Sequence[str], text_length: int
+                     ) -> str:
+        """Return the grammar of one call and what stands before it."""
         special = self._info.special_tokens
         return call_grammar(
-            tools,
+            branches, rules,
             opening=literal('{"name": "', special),
             before_arguments='", "arguments": ',
             after=literal('}' + self._frames.closing, special),

@@ -21,6 +21,7 @@ from typing import Any
 from builtin_interfaces.msg import Duration
 from edge_llm_interfaces.action import Plan
 from edge_llm_interfaces.msg import PlanMetrics, PlanStep
+from edge_llm_ros.agent.construction import goal_settings
 from edge_llm_ros.flow.event import Event
 from edge_llm_ros.flow.goal import Goal
 from edge_llm_ros.flow.metrics import Metrics
@@ -99,21 +100,18 @@ def result_message(result: Result) -> Any:
                        metrics=metrics_message(result.metrics))
 
 
-def goal_of(request: Any, max_steps: int, time_budget: float, step_budget: float,
-            loop_limit: int) -> Goal:
+def goal_of(request: Any, parameters: Any) -> Goal:
     """
     Return the goal of a request.
 
-    :param max_steps: where the request does not say
-    :param time_budget: where the request does not say
+    :param parameters: of the planner by name, for what the request does not say
     """
     return Goal(
         instruction=request.instruction,
         context=request.context,
         session_id=request.session_id,
         allowed_tools=frozenset(request.allowed_tools) or None,
-        max_steps=request.max_steps or max_steps,
-        time_budget=seconds(request.time_budget) or time_budget,
-        step_budget=step_budget,
-        loop_limit=loop_limit,
-        dry_run=request.dry_run)
+        max_steps=request.max_steps or parameters['max_steps'],
+        time_budget=seconds(request.time_budget) or parameters['time_budget'],
+        dry_run=request.dry_run,
+        **goal_settings(parameters))

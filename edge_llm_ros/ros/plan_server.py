@@ -191,8 +191,7 @@ class PlanServer:
 
     def _on_accepted(self, handle: Any) -> None:
         parameters = self._node.parameters
-        goal = goal_of(handle.request, parameters['max_steps'], parameters['time_budget'],
-                       parameters['step_budget'], parameters['loop_limit'])
+        goal = goal_of(handle.request, parameters)
         if goal.allowed_tools is not None:
             # The built-in ones do nothing to the robot, and a goal cannot end without one.
             builtins = BUILTINS & set(self._tools)

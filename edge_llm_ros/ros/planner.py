@@ -186,7 +186,7 @@ class Planner:
 
     def agent(self) -> Agent:
         """Return an agent that plans with this model and these tools."""
-        return Agent(self.model, self.toolset)
+        return Agent(self.model, self.toolset, self._prompt.words)
 
     def interrupt(self) -> None:
         """End a load() that is running in another thread."""

@@ -16,7 +16,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Literal
 
 from edge_llm_ros.flow.tool import (
     ASK_PERSON, COMPARE, FINISH, LOOK_AROUND, ToolSchema, WAIT)
@@ -45,14 +45,16 @@ class Builtins(StrictModel):
     """
     Tools that are the planner's own.
 
-    :param finish: whether the model can end a goal; without it, goals end by a limit
+    :param finish: whether the model can end a goal; without it, goals end by a limit.
+        summary_first: the model says what was done, or why not, before it says whether that is
+        success
     :param compare: whether the model can have two numbers compared, which small models do badly
     :param wait: seconds that the model may wait at most; 0 for no such tool
     :param ask_person: seconds that a question to a person waits for its answer; 0 for no such tool
     :param look_around: what the model is told when it looks around; left out for no such tool
     """
 
-    finish: bool = True
+    finish: bool | Literal['summary_first'] = True
     compare: bool = True
     wait: float = Field(default=30.0, ge=0, le=600)
     ask_person: float = Field(default=0.0, ge=0, le=3600)
@@ -85,10 +87,14 @@ def builtin_schemas(builtins: Builtins) -> tuple[ToolSchema, ...]:
             'seconds': {'type': 'number', 'description': 'How long [s]', 'minimum': 0,
                         'maximum': builtins.wait}}))
     if builtins.finish:
-        schemas.append(_schema(FINISH, 'End the goal; always the last call.', {
-            'success': {'type': 'boolean',
-                        'description': 'true if the goal is reached, false if not'},
-            'summary': {'type': 'string',
-                        'description': 'One sentence: what was done or why not',
-                        'maxLength': SUMMARY_LENGTH}}))
+        schemas.append(_schema(FINISH, 'End the goal; always the last call.',
+                               _finish_arguments(builtins.finish == 'summary_first')))
     return tuple(schemas)
+
+
+def _finish_arguments(summary_first: bool) -> dict[str, Any]:
+    success = {'type': 'boolean', 'description': 'true if the goal is reached, false if not'}
+    summary = {'type': 'string', 'description': 'One sentence: what was done or why not',
+               'maxLength': SUMMARY_LENGTH}
+    arguments = {'success': success, 'summary': summary}
+    return dict(reversed(arguments.items())) if summary_first else arguments

@@ -1,0 +1,100 @@
+# Copyright 2026 edge_llm_ros contributors
+#
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+
+"""What the planner itself says to the model while a goal runs."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from edge_llm_ros.flow.forethought import Judgement
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+
+_LONGEST = 600  # characters of a text
+
+
+_Text = Annotated[str, Field(min_length=1, max_length=_LONGEST)]
+_Line = Annotated[str, Field(min_length=1, max_length=60, pattern=r'^[^\n{<]+$')]
+
+
+class Labels(BaseModel):
+    """What the judgements of a goal are called."""
+
+    model_config = ConfigDict(extra='forbid', strict=True, frozen=True)
+
+    can_do: _Line = 'clear and possible'
+    no_call_needed: _Line = 'answered without a function'
+    missing_information: _Line = 'unclear'
+    impossible: _Line = 'impossible'
+    unsafe: _Line = 'dangerous'
+
+    @model_validator(mode='after')
+    def _are_distinct(self) -> Labels:
+        texts = [self.of(judgement) for judgement in Judgement]
+        if len(set(texts)) < len(texts):
+            raise ValueError('each judgement needs a text of its own')
+        return self
+
+    def of(self, judgement: Judgement) -> str:
+        """Return what a judgement is called."""
+        return str(getattr(self, judgement.value))
+
+
+class Words(BaseModel):
+    """
+    Texts that a prompt file can have otherwise.
+
+    :param check: ends the message that asks whether a goal is really reached
+    :param check_failed: the same where a call failed and was not made good
+    :param once_more: of a call that failed for the first time
+    :param another_way: of a call that failed again
+    :param repeated: of a call that was made before with the same result
+    :param labels: what the judgements of a goal are called
+    :param triage_opening: stands before a judgement
+    :param triage_explained: what the system message says of judgements
+    :param plan_opening: stands before the sub-goals
+    :param plan_explained: what the system message says of sub-goals
+    :param thought_opening: stands before a thought, where the model has no tags for it
+    :param thought_explained: what the system message says of thoughts
+    """
+
+    model_config = ConfigDict(extra='forbid', strict=True, frozen=True)
+
+    check: _Text = (
+        'Is every part of the goal in the list of what was done? If a part is missing, make its '
+        'call now. If nothing is missing, call finish again.')
+    check_failed: _Text = (
+        'These calls failed. Make them good now, or call finish with success false and say what '
+        'failed.')
+    once_more: _Text = (
+        'Make the same call once more, or reach the goal another way.')
+    another_way: _Text = (
+        'It failed again: do not repeat it. Reach the goal another way, or call finish with '
+        'success false and say what failed.')
+    repeated: _Text = (
+        'This call was made before and had the same result: go on with the next part of the '
+        'goal, or call finish.')
+    labels: Labels = Labels()
+    triage_opening: _Line = 'The goal is '
+    triage_explained: _Text = (
+        '- First judge the goal. Say that it is dangerous if it could hurt people or break '
+        'things, impossible if no function can do it, unclear if it does not say which object, '
+        'place or value is meant. Then call finish with success false.')
+    plan_opening: _Line = 'Plan:'
+    plan_explained: _Text = (
+        '- Before the first call write a plan: each part of the goal in a line, in order. After '
+        'a call that failed write what is left to do.')
+    thought_opening: _Line = 'Thought: '
+    thought_explained: _Text = (
+        '- Before each call write in a line what is done and what comes next.')
