@@ -95,8 +95,14 @@ class _Writer:
             self.ones(f'{layer}.ssm_b_norm.weight', STATE)
             self.ones(f'{layer}.ssm_c_norm.weight', STATE)
 
-    def forward(self, layer: str) -> None:
+    def forward(self, layer: str, experts: int) -> None:
         self.ones(f'{layer}.ffn_norm.weight', WIDTH)
+        if experts:
+            self.matrix(f'{layer}.ffn_gate_inp', experts, WIDTH)
+            self.matrix(f'{layer}.ffn_gate_exps', experts, FORWARD, WIDTH)
+            self.matrix(f'{layer}.ffn_up_exps', experts, FORWARD, WIDTH)
+            self.matrix(f'{layer}.ffn_down_exps', experts, WIDTH, FORWARD)
+            return
         self.matrix(f'{layer}.ffn_gate', FORWARD, WIDTH)
         self.matrix(f'{layer}.ffn_up', FORWARD, WIDTH)
         self.matrix(f'{layer}.ffn_down', WIDTH, FORWARD)
@@ -108,11 +114,12 @@ class _Writer:
         self.out.close()
 
 
-def write_tiny_model(path: Path, kind: str, seed: int = 0) -> None:
-    """Write a model of one of the KINDS."""
+def write_tiny_model(path: Path, kind: str, seed: int = 0, experts: int = 0) -> None:
+    """Write a model of one of the KINDS; with experts, two of them see each token."""
     writer = _Writer(path, kind, seed)
     out = writer.out
     out.add_name(f'tiny {kind}')
+    out.add_file_type(gguf.LlamaFileType.ALL_F32)
     out.add_context_length(CONTEXT)
     out.add_embedding_length(WIDTH)
     out.add_block_count(2)
@@ -130,6 +137,9 @@ def write_tiny_model(path: Path, kind: str, seed: int = 0) -> None:
         out.add_ssm_inner_size(INNER)
         out.add_ssm_state_size(STATE)
         out.add_ssm_time_step_rank(RANK)
+    if experts:
+        out.add_expert_count(experts)
+        out.add_expert_used_count(2)
     size = writer.vocabulary()
     writer.matrix('token_embd', size, WIDTH, scale=1.0)
     writer.ones('output_norm.weight', WIDTH)
@@ -146,5 +156,5 @@ def write_tiny_model(path: Path, kind: str, seed: int = 0) -> None:
             writer.ones(f'{layer}.post_attention_norm.weight', WIDTH)
             writer.ones(f'{layer}.post_ffw_norm.weight', WIDTH)
         if kind != 'recurrent':
-            writer.forward(layer)
+            writer.forward(layer, experts)
     writer.close()

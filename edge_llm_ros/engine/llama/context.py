@@ -81,10 +81,12 @@ class LlamaContext:
     One caller at a time, except for abort(), which any thread may call.
 
     :param sequences: sequence ids
+    :param watcher: eval callback that sees the nodes of every graph; None for nobody
     :raises EngineError: if it cannot be made
     """
 
-    def __init__(self, model: LlamaModel, config: EngineConfig, sequences: int) -> None:
+    def __init__(self, model: LlamaModel, config: EngineConfig, sequences: int,
+                 watcher: Any = None) -> None:
         check_cache_types(config)
         if not 1 < sequences < _MAX_SEQUENCES:
             raise EngineError(
@@ -92,6 +94,7 @@ class LlamaContext:
                 f'{_MAX_SEQUENCES - 1}.')
         self._model = model
         self._config = config
+        self._watcher = watcher
         self.sequences = sequences
         self.threads = config.threads or default_threads(bool(config.cpu_affinity))
         # A small rest of a prompt rides in its last chunk.
@@ -132,6 +135,8 @@ class LlamaContext:
         self._abort = ctypes.create_string_buffer(2)
         params.abort_callback = ctypes.cast(ctypes.CDLL(None).strlen, api.ggml_abort_callback)
         params.abort_callback_data = ctypes.cast(self._abort, ctypes.c_void_p)
+        if self._watcher is not None:
+            params.cb_eval = self._watcher
         return params
 
     def shape(self) -> tuple[int, int]:
