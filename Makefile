@@ -28,6 +28,7 @@ bench: setup
 
 eval: setup
 	@model="$(MODEL)"; [ -n "$$model" ] || model=$$($(RUN) python scripts/models.py demo) || exit 1; \
+	LLAMA_SERVER="$${LLAMA_SERVER:-$$(cat build/peers/llama-server 2> /dev/null)}" \
 	$(RUN) edge_llm eval --model "$$model" $(EVAL_ARGS)
 
 bench-peers:

@@ -100,8 +100,8 @@ def test_imports_go_one_way(layer: str) -> None:
             elif ROS_MODULES.fullmatch(parts[0]):
                 assert layer in WITH_ROS, f'{path} imports {name}'
             if parts[0] == 'llama_cpp':
-                peers = PACKAGE / 'bench' / 'peers'
-                assert path.parent in (PACKAGE / 'engine' / 'llama', peers), path
+                peers = [PACKAGE / layer / 'peers' for layer in ('bench', 'eval')]
+                assert path.parent in (PACKAGE / 'engine' / 'llama', *peers), path
 
 
 def test_package_files_are_valid() -> None:

@@ -64,7 +64,9 @@ def run(args: argparse.Namespace) -> int:
         if args.bfcl:
             return _run_bfcl(args)
         config = Path(get_package_share_directory('edge_llm_ros')) / 'config'
-        return run_without_ros(args, config) if args.without_ros else _run(args, config)
+        if args.without_ros or args.peer or args.models or args.table:
+            return run_without_ros(args, config)
+        return _run(args, config)
     except KeyboardInterrupt:
         return 130
     except EdgeLlmError as error:

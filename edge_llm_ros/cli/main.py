@@ -20,7 +20,7 @@ import argparse
 import sys
 
 from edge_llm_ros.cli import (
-    bench, cache, demo, doctor, eval as eval_verb, plan, tools, trace)
+    bench, cache, demo, doctor, eval as eval_verb, plan, quantize, tools, trace)
 
 _VERBS = {
     'plan': (plan, 'send a goal to the planner and watch it'),
@@ -30,6 +30,7 @@ _VERBS = {
     'cache': (cache, "say what of an agent's prompts is evaluated again"),
     'bench': (bench, 'measure, side by side in one run'),
     'eval': (eval_verb, 'run missions and count how often plans are right'),
+    'quantize': (quantize, 'write a model file of fewer bits'),
     'demo': (demo, 'plan on a simulated robot and check what it did'),
 }
 

@@ -18,16 +18,22 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 import sys
 
 from edge_llm_ros.eval.arms import Arm, read_arms
-from edge_llm_ros.eval.campaign import run_campaign
+from edge_llm_ros.eval.campaign import run_campaign, selection_of
+from edge_llm_ros.eval.compare import read_report
 from edge_llm_ros.eval.eval_setup import eval_setup, EvalSetup, parameters_of
 from edge_llm_ros.eval.jobs import run_local
 from edge_llm_ros.eval.mission import Case, KINDS, LANGUAGES, SPLITS
+from edge_llm_ros.eval.model_check_run import check_models
+from edge_llm_ros.eval.peers.campaign import run_peer
+from edge_llm_ros.eval.peers.configuration import CONFIGURATIONS
 from edge_llm_ros.eval.row import EvalRow
+from edge_llm_ros.eval.table import side_by_side
 from edge_llm_ros.flow.errors import ConfigError, EdgeLlmError
 
 OVER_ROS, WITHOUT_ROS = 'over ROS', 'without ROS'
@@ -56,6 +62,16 @@ def add_mission_arguments(parser: argparse.ArgumentParser) -> None:
                         help='without ROS: processes, each with its own engine')
     parser.add_argument('--arms', type=Path, metavar='FOLDER',
                         help='without ROS: run each arm of this folder into a folder of --out')
+    parser.add_argument('--peer', choices=tuple(CONFIGURATIONS), default='',
+                        help='without ROS: let this plan instead, with the same model')
+    parser.add_argument('--peer-config', default='', metavar='NAME',
+                        help='its configuration; without it, that which is best on --peer-tuning '
+                        'tuning cases')
+    parser.add_argument('--peer-tuning', type=int, default=12, metavar='N')
+    parser.add_argument('--models', nargs=2, type=Path, metavar=('A', 'B'),
+                        help='two files of one model: say where their calls differ')
+    parser.add_argument('--table', nargs='+', type=Path, metavar='REPORT',
+                        help='two or more report.json beside each other, run nothing')
 
 
 def setup_of(args: argparse.Namespace, config: Path, way: str, arm: Arm | None = None
@@ -76,9 +92,22 @@ def setup_of(args: argparse.Namespace, config: Path, way: str, arm: Arm | None =
 
 def run_without_ros(args: argparse.Namespace, config: Path) -> int:
     """Run missions in processes of their own; 0 if all that were asked for have been run."""
+    if args.table:
+        print('\n'.join(side_by_side({str(path.parent): read_report(path)
+                                      for path in args.table})))
+        return 0
+    if args.models:
+        args.model = args.models[0]
+        few = replace(selection_of(args), split=args.split or 'tuning', limit=args.limit or 48)
+        return check_models(args, setup_of(args, config, 'models'), few)
     if args.jobs < 1:
         raise ConfigError(f'--jobs {args.jobs}: at least one process is needed.')
     way = f'{WITHOUT_ROS}, {args.jobs} processes'
+    if args.peer:
+        if args.arms is not None:
+            raise ConfigError('--arms and --peer cannot be had together.')
+        return run_peer(args, lambda digest: setup_of(args, config, digest),
+                        lambda setup, cases, deadline: _rows(setup, args, cases, deadline))
     if args.arms is None:
         setup = setup_of(args, config, WITHOUT_ROS)
         return 1 if run_campaign(args, setup, args.out, way, partial(_rows, setup, args)) else 0

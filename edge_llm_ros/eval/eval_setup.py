@@ -22,6 +22,7 @@ import hashlib
 from pathlib import Path
 from typing import Any
 
+from edge_llm_ros.eval.peers.configuration import Peer
 from edge_llm_ros.eval.tool_sets import FILE, tool_sets, ToolSets
 from edge_llm_ros.flow.errors import ConfigError
 from edge_llm_ros.tools.strict_yaml import read_yaml
@@ -41,6 +42,7 @@ class EvalSetup:
     :param parameters: of the planner, beside its files
     :param asked: those of them that may change answers, as a report shows them
     :param setting: digest of all that
+    :param peer: what plans instead of this package's own model
     """
 
     sets: ToolSets
@@ -49,6 +51,7 @@ class EvalSetup:
     parameters: Mapping[str, Any]
     asked: str
     setting: str
+    peer: Peer | None = None
 
 
 def model_digest(model: str, *more: Any) -> Any:

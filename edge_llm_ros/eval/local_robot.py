@@ -16,36 +16,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
 from edge_llm_ros.agent.agent import Agent
-from edge_llm_ros.agent.construction import engine_config, goal_settings, planning_model
+from edge_llm_ros.agent.construction import goal_settings
 from edge_llm_ros.agent.parameters import parameter_values
-from edge_llm_ros.engine.host import HostEngine
-from edge_llm_ros.engine.local import LocalEngine
 from edge_llm_ros.eval.case_run import GoalEnd, run_case, session_of
 from edge_llm_ros.eval.eval_setup import EvalSetup, GOAL_SECONDS
 from edge_llm_ros.eval.event import events_of
 from edge_llm_ros.eval.instant_robot import InstantRobot
 from edge_llm_ros.eval.instant_tools import instant_toolset
 from edge_llm_ros.eval.mission import Case, CaseGoal
+from edge_llm_ros.eval.planner import OwnPlanner, PeerPlanner, Planner
 from edge_llm_ros.eval.rehearsal import SPEED
+from edge_llm_ros.eval.robot_tools import robot_tools
 from edge_llm_ros.eval.row import EvalRow
-from edge_llm_ros.eval.tool_sets import fitting_prompt, parsed
 from edge_llm_ros.flow.cancellation import Cancellation
 from edge_llm_ros.flow.event import Finished
 from edge_llm_ros.flow.goal import Goal
 from edge_llm_ros.sim.world import World
-from edge_llm_ros.tools.load_tools import LoadedTools
-from edge_llm_ros.tools.tool_file import ToolFile
 
 
 class LocalRobot:
     """
     A planner and a world that its tools act on; a context manager.
 
-    The agent, the model's prefix, the engine and the gate are those of the planner's node.
+    The agent and the gate are those of the planner's node; so are the model's prefix and the
+    engine, unless a peer plans.
 
     :raises EdgeLlmError: if something of the setup cannot be used
     """
@@ -54,12 +49,12 @@ class LocalRobot:
         self._setup = setup
         self._parameters = parameter_values({'engine_process': False, **setup.parameters})
         self._set = ''  # of tools, that of the latest case
-        config = engine_config(self._parameters)
-        self._engine = (HostEngine if self._parameters['engine_process'] else LocalEngine)(config)
+        self._planner: Planner = OwnPlanner(self._parameters) if setup.peer is None else (
+            PeerPlanner(self._parameters, setup.peer))
 
     def close(self) -> None:
         """Free the model."""
-        self._engine.close()
+        self._planner.close()
 
     def __enter__(self) -> LocalRobot:
         return self
@@ -71,27 +66,15 @@ class LocalRobot:
         """Run a case, with its tools: others than those of the case before are another prefix."""
         if case.tools != self._set:
             self._set = ''
-            self._take(self._setup.sets.tool_file(case.tools, self._setup.robot_tools))
+            self._tools = robot_tools(self._setup, case.tools)
+            self._model = self._planner.take(self._tools)
             self._set = case.tools
-        return run_case(case, self, self._tools, self._setup.setting)
-
-    def _take(self, content: Mapping[str, Any]) -> None:
-        """Have the model know the tools of a file's content, and no others."""
-        self._tools = parsed(content)
-        self._loaded = _loaded(self._tools, str(self._setup.robot_tools))
-        self._loaded.check_bounds()
-        prompt = fitting_prompt(self._setup.prompt, self._tools)
-        self._words = prompt.words
-        schemas = self._loaded.schemas()
-        examples = prompt.for_tools(str(self._setup.prompt), schemas)
-        self._model = planning_model(self._engine, self._parameters, prompt, schemas, examples)
-        for _ in self._model.warm_up():
-            pass
+        return run_case(case, self, self._tools.file, self._setup.setting)
 
     def reset(self, case: Case) -> None:
         """Begin in a fresh world, with a gate that has counted nothing."""
         self._robot = InstantRobot(World(speed=SPEED, scene=case.scene))
-        self._toolset = instant_toolset(self._loaded, self._robot)
+        self._toolset = instant_toolset(self._tools.loaded, self._robot)
 
     def plan(self, case: Case, goal: CaseGoal) -> GoalEnd:
         """Let the planner reach a goal."""
@@ -104,15 +87,8 @@ class LocalRobot:
             max_steps=goal.budget, time_budget=GOAL_SECONDS,
             **goal_settings(self._parameters))
         # To the very end: what comes after the last event ends the conversation.
-        result = [event.result for event in Agent(self._model, self._toolset, self._words).run(
-            asked, cancellation) if isinstance(event, Finished)][-1]
+        agent = Agent(self._model, self._toolset, self._tools.prompt.words)
+        result = [event.result for event in agent.run(asked, cancellation)
+                  if isinstance(event, Finished)][-1]
         return GoalEnd(result.outcome.name.lower(), result.message, result.steps, result.metrics,
                        world.state(), events_of(world.events[before:]))
-
-
-def _loaded(tools: ToolFile, path: str) -> LoadedTools:
-    """Return tools as if they were loaded from a file."""
-    files = {**dict.fromkeys(tools.tools, path), 'builtins': path, 'fallback': path}
-    limits = () if tools.rate_limit is None else (tools.rate_limit,)
-    return LoadedTools(tools.tools, tools.builtins, files, tools.signals, limits,
-                       tools.context_from, tools.fallback)

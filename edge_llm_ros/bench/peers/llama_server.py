@@ -17,29 +17,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-import http.client
 import json
-import os
-import shutil
-import socket
-import subprocess
 import time
 from typing import Any
 
 from edge_llm_ros.bench.arm import StepResult
+from edge_llm_ros.bench.peers.server_process import ServerProcess
 from edge_llm_ros.bench.script import Script, ScriptStep
 from edge_llm_ros.bench.workload import Workload
 from edge_llm_ros.flow.engine import EngineConfig
-from edge_llm_ros.flow.errors import EdgeLlmError
 from edge_llm_ros.platform.memory import peak_of_process
 
 _CALL_TOKENS = 128
-_READY_SECONDS = 180.0
-
-
-def server_path() -> str | None:
-    """Return the program, from LLAMA_SERVER or the path; None where there is none."""
-    return os.environ.get('LLAMA_SERVER') or shutil.which('llama-server')
 
 
 class LlamaServerArm:
@@ -53,32 +42,7 @@ class LlamaServerArm:
     name = 'llama_server'
 
     def __init__(self, config: EngineConfig) -> None:
-        program = server_path()
-        if program is None:
-            raise EdgeLlmError('llama-server is missing: call make bench-peers.')
-        with socket.socket() as probe:
-            probe.bind(('127.0.0.1', 0))
-            self._port = probe.getsockname()[1]
-        self._process = subprocess.Popen([
-            program, '--model', config.model_path, '--host', '127.0.0.1', '--port',
-            str(self._port), '--ctx-size', str(config.context_tokens), '--parallel', '1',
-            '--threads', str(config.threads), '--batch-size', str(config.batch_tokens),
-            '--n-gpu-layers', str(config.gpu_layers if config.gpu_layers >= 0 else 999)],
-            stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        deadline = time.monotonic() + _READY_SECONDS
-        while not self._ready():
-            if self._process.poll() is not None or time.monotonic() > deadline:
-                self.close()
-                raise EdgeLlmError(f'{program} does not start; try it by hand.')
-            time.sleep(0.2)
-
-    def _ready(self) -> bool:
-        try:
-            connection = http.client.HTTPConnection('127.0.0.1', self._port, timeout=5)
-            connection.request('GET', '/health')
-            return connection.getresponse().status == 200
-        except OSError:
-            return False
+        self._server = ServerProcess(config)
 
     def begin(self, workload: Workload, script: Script, repeat: int) -> None:
         """Evaluate the prefix once, as its users do with a first request."""
@@ -87,14 +51,12 @@ class LlamaServerArm:
             pass
 
     def _events(self, request: dict[str, Any]) -> Iterator[dict[str, Any]]:
-        body = json.dumps({'cache_prompt': True, 'temperature': 0, 'stream': True,
-                           'id_slot': 0, **request})
-        connection = http.client.HTTPConnection('127.0.0.1', self._port, timeout=600)
-        connection.request('POST', '/completion', body, {'Content-Type': 'application/json'})
-        for line in connection.getresponse():
+        response = self._server.post('/completion', {
+            'cache_prompt': True, 'temperature': 0, 'stream': True, 'id_slot': 0, **request})
+        for line in response:
             if line.startswith(b'data: '):
                 yield json.loads(line[6:])
-        connection.close()
+        response.close()
 
     def run(self, step: ScriptStep) -> StepResult:
         """Make one call."""
@@ -117,13 +79,8 @@ class LlamaServerArm:
 
     def peak_memory_bytes(self) -> int:
         """Return its largest resident size, in which what is on a GPU has no part."""
-        return peak_of_process(self._process.pid)
+        return peak_of_process(self._server.pid)
 
     def close(self) -> None:
         """End the server."""
-        self._process.terminate()
-        try:
-            self._process.wait(10)
-        except subprocess.TimeoutExpired:
-            self._process.kill()
-            self._process.wait()
+        self._server.close()
