@@ -25,7 +25,6 @@ from edge_llm_interfaces.action import Plan
 from edge_llm_interfaces.msg import PlanStep
 from edge_llm_ros.cli.processes import NodeProcess
 from edge_llm_ros.engine.host import RESTARTED
-import pytest
 from robot_bench import ABORTED, Bench, children, only
 
 OUTCOME, EVENT = Plan.Result, Plan.Feedback
@@ -99,7 +98,7 @@ def test_an_engine_that_ends_ends_one_goal_at_most(bench: Bench, test_model: str
         first = last.metrics.time_to_first_token
         print(f'killed in {phase}: {first.sec + first.nanosec / 1e9:.2f} s to the first token')
         # The model loads in a second, and its prefix comes from disk; the rest is a busy machine.
-        assert first.sec < 20
+        assert first.sec < 60
     ends = bench.logs().count('was ended by SIGKILL')
     _kill(*children(node))
     bench.until(lambda: bench.logs().count('was ended by SIGKILL') > ends)
@@ -111,25 +110,18 @@ def test_an_engine_that_ends_ends_one_goal_at_most(bench: Bench, test_model: str
     bench.until(lambda: engine not in children(node), 2.0)
 
 
-@pytest.mark.parametrize('number, reason', [
-    (signal.SIGSEGV, 'SIGSEGV'), (signal.SIGSTOP, 'no sign of life')])
-def test_other_ends_while_a_tool_works(bench: Bench, test_model: str, number: int, reason: str
-                                       ) -> None:
+def test_other_ends_while_a_tool_works(bench: Bench, test_model: str) -> None:
     planner = _start(bench, test_model)
     _works(bench)
     # A process that stands still is noticed by the next who asks it something.
-    phase = 'short tool call' if number == signal.SIGSTOP else 'tool call'
-    result = _break(bench, lambda pid: os.kill(pid, number), planner, phase)
-    assert reason in result.message
-    assert _works(bench).metrics.reuse_lost == RESTARTED
-
-
-def test_memory_that_runs_out(bench: Bench, test_model: str) -> None:
-    planner = _start(bench, test_model)
-    _works(bench)
+    for number, phase, reason in ((signal.SIGSEGV, 'tool call', 'SIGSEGV'),
+                                  (signal.SIGSTOP, 'short tool call', 'no sign of life')):
+        result = _break(bench, lambda pid: os.kill(pid, number), planner, phase)
+        assert reason in result.message
+        assert _works(bench).metrics.reuse_lost == RESTARTED
     engine, = children(planner.process.pid)
     resource.prlimit(engine, resource.RLIMIT_AS, (1 << 20, 1 << 20))
+    # The engine has all that it needs for short goals; this one needs more.
     end = bench.plan('Say something.', context='The floor is wet. ' * 3000, session_id='s')
-    print(end.result.outcome, end.result.message)
-    assert end.result.outcome == OUTCOME.ENGINE_ERROR
+    assert end.result.outcome == OUTCOME.ENGINE_ERROR and 'emory' in end.result.message
     assert _works(bench).metrics.reuse_lost == RESTARTED

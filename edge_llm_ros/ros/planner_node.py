@@ -40,6 +40,7 @@ from edge_llm_ros.ros.qos import LATCHED
 from edge_llm_ros.ros.status_publisher import StatusPublisher
 from edge_llm_ros.ros.stop_server import StopServer
 from edge_llm_ros.ros.tool_list import tool_list
+from edge_llm_ros.ros.transition_group import TransitionGroup
 from edge_llm_ros.tools.stop_latch import StopLatch
 from edge_llm_ros.trace.writer import TraceWriter
 import rclpy
@@ -85,7 +86,7 @@ class PlannerNode(LifecycleNodeMixin, Node):
     def __init__(self) -> None:
         Node.__init__(self, 'planner')
         # Not the node's default group: parameters are served while a transition takes its time.
-        LifecycleNodeMixin.__init__(self, callback_group=MutuallyExclusiveCallbackGroup())
+        LifecycleNodeMixin.__init__(self, callback_group=TransitionGroup())
         self._planner: Planner | None = None
         self._configuring = threading.Lock()
         self._ending = False
@@ -185,8 +186,9 @@ class PlannerNode(LifecycleNodeMixin, Node):
         with self._configuring:
             if self._ending:
                 raise EdgeLlmError('the planner is shutting down.')
-            planner = Planner(self, self._group, self.parameters, self.log, self._latch,
-                              self._confirm.confirmations)
+            # A group of its own: rclpy's groups never forget an entity that was destroyed.
+            planner = Planner(self, ReentrantCallbackGroup(), self.parameters, self.log,
+                              self._latch, self._confirm.confirmations)
             self._planner = planner
             try:
                 if planner.journal.stopped and not self._operator_told:
