@@ -181,7 +181,8 @@ class Bench:
         self.processes.append(process)
         if active:
             for number in (CONFIGURE, ACTIVATE):
-                assert transition(self.node, f'{namespace}/{name}'.lstrip('/'), number), self.logs()
+                assert transition(
+                    self.node, f'{namespace}/{name}'.lstrip('/'), number), self.logs()
         return process
 
     def send(self,

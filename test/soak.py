@@ -89,7 +89,7 @@ class Findings:
     """
     What came of a soak.
 
-    :param memory: of node and engine by the number of goals [kB], once no engine is killed any more
+    :param memory: of node and engine [kB], from when no engine was killed for a while
     :param node_memory: of the node alone, from the tenth part on
     """
 

@@ -25,6 +25,7 @@ from edge_llm_interfaces.action import Plan
 from edge_llm_interfaces.msg import PlanStep
 from edge_llm_ros.cli.processes import NodeProcess
 from edge_llm_ros.engine.host import RESTARTED
+from edge_llm_ros.ros.conversions import seconds
 from robot_bench import ABORTED, Bench, children, only
 
 OUTCOME, EVENT = Plan.Result, Plan.Feedback
@@ -80,6 +81,12 @@ def _kill(pid: int) -> None:
     os.kill(pid, signal.SIGKILL)
 
 
+def _end_while_idle(bench: Bench, planner: NodeProcess) -> None:
+    ends = planner.log_text().count('was ended by SIGKILL')
+    _kill(*children(planner.process.pid))
+    bench.until(lambda: planner.log_text().count('was ended by SIGKILL') > ends)
+
+
 def test_an_engine_that_ends_ends_one_goal_at_most(bench: Bench, test_model: str) -> None:
     planner = _start(bench, test_model)
     node = planner.process.pid
@@ -95,13 +102,11 @@ def test_an_engine_that_ends_ends_one_goal_at_most(bench: Bench, test_model: str
         before, last = last, _works(bench)
         assert last.metrics.reuse_lost == RESTARTED
         assert last.metrics.prompt_tokens > before.metrics.prompt_tokens
-        first = last.metrics.time_to_first_token
-        print(f'killed in {phase}: {first.sec + first.nanosec / 1e9:.2f} s to the first token')
         # The model loads in a second, and its prefix comes from disk; the rest is a busy machine.
-        assert first.sec < 60
-    ends = bench.logs().count('was ended by SIGKILL')
-    _kill(*children(node))
-    bench.until(lambda: bench.logs().count('was ended by SIGKILL') > ends)
+        first = seconds(last.metrics.time_to_first_token)
+        print(f'killed in {phase}: {first:.2f} s to the first token')
+        assert first < 60
+    _end_while_idle(bench, planner)
     assert _works(bench).metrics.reuse_lost == RESTARTED
     engine, = children(node)
     assert bench.logs().count('started again') == 4 and 'Traceback' not in bench.logs()
@@ -119,9 +124,14 @@ def test_other_ends_while_a_tool_works(bench: Bench, test_model: str) -> None:
         result = _break(bench, lambda pid: os.kill(pid, number), planner, phase)
         assert reason in result.message
         assert _works(bench).metrics.reuse_lost == RESTARTED
-    engine, = children(planner.process.pid)
-    resource.prlimit(engine, resource.RLIMIT_AS, (1 << 20, 1 << 20))
-    # The engine has all that it needs for short goals; this one needs more.
-    end = bench.plan('Say something.', context='The floor is wet. ' * 3000, session_id='s')
-    assert end.result.outcome == OUTCOME.ENGINE_ERROR and 'emory' in end.result.message
+    # One that is started and gets no memory, and so is the second in a row that ends.
+    _end_while_idle(bench, planner)
+    goal = bench.send('Hello.', max_steps=1, session_id='s', allowed_tools=['say'])
+    bench.until(lambda: bool(children(planner.process.pid)))
+    for pid in children(planner.process.pid):
+        resource.prlimit(pid, resource.RLIMIT_AS, (1 << 20, 1 << 20))
+    end = goal.end(40.0)
+    assert end.result.outcome == OUTCOME.ENGINE_ERROR
+    assert 'the engine process ended with exit code' in end.result.message
+    bench.spin(1.2)  # it has to wait before it is started again
     assert _works(bench).metrics.reuse_lost == RESTARTED

@@ -104,7 +104,7 @@ def _held(bench: Bench, pid: int) -> _Held:
                  len(children(pid)), tuple(map(len, entities)), memory)
 
 
-@pytest.mark.parametrize('rounds', [5, pytest.param(50, marks=pytest.mark.soak)])
+@pytest.mark.parametrize('rounds', [3, pytest.param(50, marks=pytest.mark.soak)])
 def test_rounds_leave_nothing_behind(bench: Bench, tiny_model: str, rounds: int) -> None:
     bench.robot(speed=8.0)
     tools = {**only('move_to', place={'enum': ['office']}), **only('get_location'),
@@ -122,7 +122,10 @@ def test_rounds_leave_nothing_behind(bench: Bench, tiny_model: str, rounds: int)
     print('\n'.join(map(str, held)))
     first, last = held[1], held[-1]
     # The graph forgets what is gone after a moment.
-    bench.until(lambda: _held(bench, process.process.pid).entities == first.entities)
+    fewest = min(h.entities for h in held)
+    bench.until(lambda: _held(bench, process.process.pid).entities == fewest)
     assert (last.threads, last.descriptors, last.children) == (
         first.threads, first.descriptors, 0), held
-    assert last.memory < first.memory * 1.05 + 1024, held  # kB
+    # The allocator needs some twenty rounds until it finds room for everything.
+    settled = held[-len(held) // 2] if rounds > 40 else first
+    assert last.memory < settled.memory * (1.02 if rounds > 40 else 1.1), held

@@ -23,6 +23,7 @@ from pathlib import Path
 import random
 import tempfile
 import time
+from typing import Any
 
 from ament_index_python.packages import get_package_share_directory
 from edge_llm_interfaces.action import Plan
@@ -35,6 +36,7 @@ from edge_llm_ros.flow.errors import EdgeLlmError
 from edge_llm_ros.ros.conversions import seconds
 from lifecycle_msgs.msg import Transition
 from rclpy.node import Node
+import yaml
 
 # One of each verb whose peer answers at once, so that what is left is ours and the middleware's.
 _TOOLS = ('set_lights', 'get_battery', 'say')
@@ -64,13 +66,13 @@ def _running(model: str) -> Iterator[tuple[Node, NodeProcess]]:
     os.environ.setdefault('ROS_AUTOMATIC_DISCOVERY_RANGE', 'LOCALHOST')
     os.environ.setdefault('ROS_DOMAIN_ID', str(random.SystemRandom().randrange(1, 101)))
     config = Path(get_package_share_directory('edge_llm_ros')) / 'config'
-    parameters = {
-        'model_path': model, 'threads': 1, 'step_budget': 0.0, 'text_length': 16,
-        'tool_files': [str(config / 'simulated_robot.yaml')],
-        'prompt_file': str(config / 'prompt.yaml')}
+    parameters: dict[str, Any] = {
+        'model_path': model, 'threads': 1, 'step_budget': 0.0, 'text_length': 16}
     with tempfile.TemporaryDirectory(prefix='edge_llm_bench_') as name, live_node(
             spin=False) as node:
         folder = Path(name)
+        parameters['tool_files'] = [str(_tools(config / 'simulated_robot.yaml', folder))]
+        parameters['prompt_file'] = str(_prompt(folder))
         robot = NodeProcess('edge_llm_ros.sim.robot_node', 'simulated_robot', {}, folder)
         planner = NodeProcess('edge_llm_ros.ros.planner_node', 'planner', parameters, folder)
         with robot, planner:
@@ -81,16 +83,32 @@ def _running(model: str) -> Iterator[tuple[Node, NodeProcess]]:
             yield node, planner
 
 
+def _tools(robot: Path, folder: Path) -> Path:
+    """Write the tools that are measured, without built-in ones: the model has no other choice."""
+    tools = yaml.safe_load(robot.read_text())['tools']
+    path = folder / 'tools.yaml'
+    path.write_text(yaml.safe_dump({
+        'version': 1, 'builtins': {'finish': False, 'wait': 0.0, 'compare': False},
+        'tools': {name: tools[name] for name in _TOOLS}}))
+    return path
+
+
+def _prompt(folder: Path) -> Path:
+    path = folder / 'prompt.yaml'
+    path.write_text(yaml.safe_dump({'version': 1, 'system': 'You control a robot.'}))
+    return path
+
+
 def _calls(client: PlanClient, tool: str) -> Sequence[float]:
     """Return what goals of one call took beside the model's time."""
     costs = []
     for _ in range(_WARM_UP + _GOALS):
         end = client.plan(Plan.Goal(
             instruction='Go on.', allowed_tools=[tool], max_steps=1), lambda feedback: None)
-        step = end.result.steps[0]
-        if step.tool == tool:  # and not one of the built-in ones
-            metrics = end.result.metrics
-            costs.append(seconds(metrics.wall_time) - seconds(metrics.inference_time))
+        step, metrics = end.result.steps[0], end.result.metrics
+        if step.error:
+            raise EdgeLlmError(f'{tool} cannot be called: {step.error}')
+        costs.append(seconds(metrics.wall_time) - seconds(metrics.inference_time))
     return costs[_WARM_UP:]
 
 

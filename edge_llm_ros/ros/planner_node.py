@@ -23,7 +23,6 @@ import signal
 import sys
 import threading
 import traceback
-from typing import Any
 
 from edge_llm_interfaces.msg import ToolList
 from edge_llm_ros.flow.errors import EdgeLlmError
@@ -33,6 +32,8 @@ from edge_llm_ros.ros.confirm_server import ConfirmServer
 from edge_llm_ros.ros.diagnostics import Diagnostics
 from edge_llm_ros.ros.event_publisher import EventPublisher
 from edge_llm_ros.ros.goal_runner import GoalRunner
+from edge_llm_ros.ros.manager_bond import ManagerBond
+from edge_llm_ros.ros.node_log_handler import NodeLogHandler
 from edge_llm_ros.ros.parameters import PlannerParameters
 from edge_llm_ros.ros.plan_server import PlanServer
 from edge_llm_ros.ros.planner import Planner
@@ -56,23 +57,6 @@ from rclpy.signals import SignalHandlerOptions
 # One waits for the running goal, one may load the model; two are left for everything else.
 _EXECUTOR_THREADS = 4
 _STATUS_PERIOD = 0.5  # seconds between two looks at what changed
-
-
-class _RosLogHandler(logging.Handler):
-    """Hands records of Python's logging to the node's logger."""
-
-    def __init__(self, node: Any) -> None:
-        super().__init__(logging.INFO)
-        self._logger = node.get_logger()
-
-    def emit(self, record: logging.LogRecord) -> None:
-        text = self.format(record)
-        if record.levelno >= logging.ERROR:
-            self._logger.error(text)
-        elif record.levelno >= logging.WARNING:
-            self._logger.warning(text)
-        else:
-            self._logger.info(text)
 
 
 class PlannerNode(LifecycleNodeMixin, Node):
@@ -104,6 +88,7 @@ class PlannerNode(LifecycleNodeMixin, Node):
             [self._statistics, self._status, EventPublisher(self), self._trace],
             self.log_exception)
         self._server = PlanServer(self, self._group, self._latch, self._observers)
+        self._bond = ManagerBond(self)
         self._stop = StopServer(self, self._group, self._latch, self._stop_robot, self._remember)
         self._tools = self.create_publisher(
             ToolList, '~/tools', LATCHED, callback_group=self._group)
@@ -115,7 +100,7 @@ class PlannerNode(LifecycleNodeMixin, Node):
             Clock(clock_type=ClockType.STEADY_TIME))
         logger = logging.getLogger('edge_llm_ros')
         logger.setLevel(logging.INFO)
-        logger.addHandler(_RosLogHandler(self))
+        logger.addHandler(NodeLogHandler(self))
         logger.propagate = False
 
     def can_configure(self) -> bool:
@@ -186,6 +171,7 @@ class PlannerNode(LifecycleNodeMixin, Node):
         with self._configuring:
             if self._ending:
                 raise EdgeLlmError('the planner is shutting down.')
+            self._bond.check()
             # A group of its own: rclpy's groups never forget an entity that was destroyed.
             planner = Planner(self, ReentrantCallbackGroup(), self.parameters, self.log,
                               self._latch, self._confirm.confirmations)
@@ -215,8 +201,13 @@ class PlannerNode(LifecycleNodeMixin, Node):
             publisher.stop()
         runner = GoalRunner(self, planner.agent(), self._observers, self._before_goal,
                             planner.peak_memory_bytes)
-        self._server.open(runner, tuple(t.name for t in planner.toolset.schemas()),
-                          planner.max_goal_bytes)
+        self._bond.form()
+        try:
+            self._server.open(runner, tuple(t.name for t in planner.toolset.schemas()),
+                              planner.max_goal_bytes)
+        except BaseException:
+            self._bond.end()
+            raise
         self.get_logger().info('ready for goals')
 
     def _before_goal(self) -> None:
@@ -231,6 +222,7 @@ class PlannerNode(LifecycleNodeMixin, Node):
         return super().on_deactivate(state)
 
     def _deactivate(self) -> None:
+        self._bond.end()
         if not self._server.close():
             if self._planner is not None:
                 self._planner.toolset.stop()
