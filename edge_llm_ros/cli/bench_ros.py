@@ -21,6 +21,7 @@ from contextlib import contextmanager
 import os
 from pathlib import Path
 import random
+import signal
 import tempfile
 import time
 from typing import Any
@@ -68,6 +69,8 @@ def _running(model: str) -> Iterator[tuple[Node, NodeProcess]]:
     config = Path(get_package_share_directory('edge_llm_ros')) / 'config'
     parameters: dict[str, Any] = {
         'model_path': model, 'threads': 1, 'step_budget': 0.0, 'text_length': 16}
+    # The nodes are in sessions of their own: they end when this ends, however it is told to.
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
     with tempfile.TemporaryDirectory(prefix='edge_llm_bench_') as name, live_node(
             spin=False) as node:
         folder = Path(name)
