@@ -25,6 +25,7 @@ from rclpy.callback_groups import MutuallyExclusiveCallbackGroup
 from rclpy.exceptions import InvalidHandle
 from rclpy.executors import ExternalShutdownException, SingleThreadedExecutor
 from rclpy.node import Node
+from rclpy.parameter import Parameter
 from rclpy.qos import QoSProfile
 
 
@@ -44,7 +45,9 @@ class Streams:
         self._node = Node(
             f'{node.get_name()}_topics', namespace=node.get_namespace(), context=node.context,
             # A remap of the planner's name would be one of this node's name, too.
-            use_global_arguments=False, enable_rosout=False, start_parameter_services=False)
+            use_global_arguments=False, enable_rosout=False, start_parameter_services=False,
+            # Nor has it a service, which a security policy would have to know.
+            parameter_overrides=[Parameter('start_type_description_service', value=False)])
         self._executor = SingleThreadedExecutor(context=node.context)
         self._executor.add_node(self._node)
         self._closed = False
