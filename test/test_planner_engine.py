@@ -17,6 +17,7 @@
 from collections.abc import Callable
 import os
 from pathlib import Path
+import re
 import resource
 import signal
 from typing import Any
@@ -36,7 +37,7 @@ TOOLS = {**only('say', text={'max_length': 40}),
 FALLBACK = {'tool': 'set_lights', 'arguments': {'state': 'on'}, 'message': 'The robot waits.'}
 # The phase: the tool that may be called, the context of the goal, and what shows that it is there.
 PHASES: dict[str, tuple[str, str, Callable[[Any], bool]]] = {
-    'prefill': ('say', 'The floor is wet. ' * 60, lambda f: f.event == EVENT.EVENT_PREFILL),
+    'prefill': ('say', 'The floor is wet. ' * 25, lambda f: f.event == EVENT.EVENT_PREFILL),
     'decode': ('say', '', lambda f: f.event == EVENT.EVENT_TEXT),
     'tool call': ('move_to', '', lambda f: f.event == EVENT.EVENT_PROGRESS),
     'short tool call': ('creep', '', lambda f: f.event == EVENT.EVENT_CALL)}
@@ -50,7 +51,7 @@ def _start(bench: Bench, model: str) -> NodeProcess:
         'tools': TOOLS, 'fallback': FALLBACK})
     return bench.planner(
         model, {}, tool_files=[tool_file], prefix_folder=str(bench.folder / 'prefixes'),
-        threads=1, guess=False, loop_limit=100)
+        threads=1, guess=False, loop_limit=100, chunk_seconds=0.02)
 
 
 def _works(bench: Bench) -> Any:
@@ -63,8 +64,9 @@ def _works(bench: Bench) -> Any:
 def _break(bench: Bench, fault: Callable[[int], None], planner: NodeProcess, phase: str) -> Any:
     """Inflict a fault in a phase of a goal, and return how the goal ended."""
     tool, context, reached = PHASES[phase]
-    goal = bench.send('Say something long, or go.', context=context, max_steps=2, session_id='s',
-                      allowed_tools=[tool])
+    # A long prompt is not for the session, which would be evaluated again after each fault.
+    goal = bench.send('Say something long, or go.', context=context, max_steps=2,
+                      session_id='' if context else 's', allowed_tools=[tool])
     assert goal is not None, bench.logs()
     goal.until(reached)
     engine, = children(planner.process.pid)
@@ -89,7 +91,7 @@ def _end_while_idle(bench: Bench, planner: NodeProcess) -> None:
 
 def test_an_engine_that_ends_ends_one_goal_at_most(bench: Bench, test_model: str) -> None:
     planner = _start(bench, test_model)
-    node = planner.process.pid
+    node, log = planner.process.pid, planner.log_text()
     assert 'libllama' not in Path(f'/proc/{node}/maps').read_text()
     last = _works(bench)
     assert last.metrics.peak_memory_bytes > 200e6  # the node alone has less than half
@@ -102,11 +104,12 @@ def test_an_engine_that_ends_ends_one_goal_at_most(bench: Bench, test_model: str
         before, last = last, _works(bench)
         assert last.metrics.reuse_lost == RESTARTED
         assert last.metrics.prompt_tokens > before.metrics.prompt_tokens
-        # The model loads in a second, and its prefix comes from disk; the rest is a busy machine.
-        first = seconds(last.metrics.time_to_first_token)
-        print(f'killed in {phase}: {first:.2f} s to the first token')
-        assert first < 60
     _end_while_idle(bench, planner)
+    fresh = bench.plan('Hello.', max_steps=1, allowed_tools=['say']).result.metrics
+    # The model loads in a second and its prefix comes from disk, unless the machine is busy.
+    first, load = seconds(fresh.time_to_first_token), re.search(r'loaded in ([\d.]+) s', log)
+    print(f'{first:.2f} s from the goal to its first token; the model loads in {load[1]} s')
+    assert fresh.prefill_tokens < 40 and first < 60
     assert _works(bench).metrics.reuse_lost == RESTARTED
     engine, = children(node)
     assert bench.logs().count('started again') == 4 and 'Traceback' not in bench.logs()
