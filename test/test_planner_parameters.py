@@ -18,9 +18,9 @@ import math
 from typing import Any
 
 from edge_llm_interfaces.action import Plan
+from edge_llm_ros.agent.parameters import PARAMETERS
 from edge_llm_ros.cli.calls import call
 from edge_llm_ros.flow.errors import EdgeLlmError
-from edge_llm_ros.ros.parameters import PARAMETERS
 import pytest
 from rcl_interfaces.msg import Parameter as ParameterMessage, ParameterType, ParameterValue
 from rcl_interfaces.srv import (
