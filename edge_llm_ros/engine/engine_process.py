@@ -98,6 +98,7 @@ class EngineProcess:
     def __init__(self, on_end: Callable[[str], None]) -> None:
         self._on_end = on_end
         self.why = ''  # it ended
+        self.end_time = 0.0
         self.starting: deque[Call] = deque()  # what must be done before a request
         self.ended = threading.Event()
         self._lock = threading.Lock()
@@ -272,6 +273,7 @@ class EngineProcess:
         if not self.why:  # else somebody has asked for it, and says so
             self.why = self._reason(self._process.returncode)
             logger.error('%s', self.why)
+        self.end_time = time.monotonic()
         # First: who sees that it has ended, and has another one started, means that one.
         self._on_end(self.why)
         with self._lock:

@@ -101,7 +101,7 @@ class ProcessKeeper:
             if self._process is not None and self._process.alive:
                 return self._process
             if self._process is not None:
-                self.restarts.ended(self._process.why)
+                self.restarts.ended(self._process.why, self._process.end_time)
                 self._process = None
             self.restarts.check()
             self._process = self._start()
