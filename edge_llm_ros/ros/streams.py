@@ -75,6 +75,9 @@ class Streams:
             except InvalidHandle:
                 # What is given back while it is waited for raises here (rclpy issue 1142).
                 continue
+            except Exception:
+                # Readings would be stale from here on: every condition would refuse.
+                self._names.log_exception('a message could not be taken')
 
     def close(self) -> None:
         """End the thread and give the node back."""
