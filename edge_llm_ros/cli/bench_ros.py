@@ -71,8 +71,7 @@ def _running(model: str) -> Iterator[tuple[Node, NodeProcess]]:
         'model_path': model, 'threads': 1, 'step_budget': 0.0, 'text_length': 16}
     # The nodes are in sessions of their own: they end when this ends, however it is told to.
     signal.signal(signal.SIGTERM, signal.default_int_handler)
-    with tempfile.TemporaryDirectory(prefix='edge_llm_bench_') as name, live_node(
-            spin=False) as node:
+    with tempfile.TemporaryDirectory(prefix='edge_llm_bench_') as name, live_node() as node:
         folder = Path(name)
         parameters['tool_files'] = [str(_tools(config / 'simulated_robot.yaml', folder))]
         parameters['prompt_file'] = str(_prompt(folder))
