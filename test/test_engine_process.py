@@ -341,7 +341,9 @@ def test_twenty_rounds_leave_nothing_behind(tiny: str) -> None:
         if number % 2:
             os.kill(engine.state.pid, signal.SIGKILL)
         engine.close()
-    assert left() == before
+    threads, files, processes = left()
+    # Fewer where a timer of the test before had not ended when this one began.
+    assert threads <= before[0] and files <= before[1] and processes == before[2]
 
 
 @pytest.mark.parametrize('number', [signal.SIGKILL, signal.SIGTERM])
