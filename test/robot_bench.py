@@ -122,7 +122,11 @@ class Bench:
         deadline = time.monotonic() + seconds
         while not condition():
             assert time.monotonic() < deadline, 'timed out:\n' + self.logs()
-            rclpy.spin_once(self.node, timeout_sec=0.02)
+            self.spin_once()
+
+    def spin_once(self) -> None:
+        """Handle what is there, or wait for it a moment."""
+        rclpy.spin_once(self.node, timeout_sec=0.02)
 
     def spin(self, seconds: float) -> None:
         """Let time pass."""
@@ -133,17 +137,17 @@ class Bench:
         """Return what all processes have printed."""
         return '\n'.join(f'{p.log.name}:\n{p.log_text()}' for p in self.processes)
 
-    def robot(self, **parameters: Any) -> NodeProcess:
+    def robot(self, namespace: str = '', **parameters: Any) -> NodeProcess:
         """Start the simulated robot."""
         process = NodeProcess('edge_llm_ros.sim.robot_node', 'simulated_robot', parameters,
-                              self.folder)
+                              self.folder / namespace, f'/{namespace}' if namespace else '')
         self.processes.append(process)
-        self.state()
+        self.state(namespace)
         return process
 
-    def state(self) -> dict[str, Any]:
+    def state(self, namespace: str = '') -> dict[str, Any]:
         """Return the robot's own state."""
-        return robot_state(self.node)
+        return robot_state(self.node, f'{namespace}/simulated_robot'.lstrip('/'))
 
     def fault(self, name: str, fault: str) -> None:
         """Switch a fault of the robot."""
@@ -163,19 +167,22 @@ class Bench:
                 prompt: Mapping[str, Any] | None = None,
                 active: bool = True,
                 name: str = 'planner',
+                namespace: str = '',
                 **parameters: Any) -> NodeProcess:
         """Start a planner with tools; without builtins, it can only call these."""
         none = {'finish': False, 'wait': 0.0, 'compare': False}
-        tool_file = self.file('tools.yaml', {
+        tool_file = self.file(f'{namespace}tools.yaml', {
             'version': 1, 'builtins': dict(builtins or none), 'tools': dict(tools)})
         process = NodeProcess('edge_llm_ros.ros.planner_node', name, {
             'model_path': model, 'tool_files': [tool_file], 'context_tokens': 4096,
             'step_budget': 120.0,
-            'prompt_file': self.file('prompt.yaml', prompt or PROMPT), **parameters}, self.folder)
+            'prompt_file': self.file('prompt.yaml', prompt or PROMPT), **parameters},
+            self.folder / namespace, f'/{namespace}' if namespace else '')
         self.processes.append(process)
         if active:
             for number in (CONFIGURE, ACTIVATE):
-                assert transition(self.node, name, number), self.logs()
+                assert transition(
+                    self.node, f'{namespace}/{name}'.lstrip('/'), number), self.logs()
         return process
 
     def send(self,

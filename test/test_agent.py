@@ -14,7 +14,7 @@
 
 """The agent's branches, with a scripted model and scripted tools."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 import json
 import threading
@@ -44,9 +44,14 @@ class Script:
         self._calls = iter(calls)
         self.told: list[object] = []
         self.ended = 0
+        self.listeners: list[Callable[[str], None]] = []
 
     def conversation(self, session_id: str) -> 'Script':
         return self
+
+    def on_failure(self, callback: Callable[[str], None]) -> Callable[[], None]:
+        self.listeners.append(callback)
+        return lambda: self.listeners.remove(callback)
 
     def end(self, note: str) -> None:
         self.ended += 1
@@ -299,7 +304,8 @@ def test_a_fallback_that_is_refused_is_told() -> None:
     assert result.message.endswith('The fallback call go_home failed: refused: stopped.')
 
 
-def test_an_operator_ends_a_fallback() -> None:
+@pytest.mark.parametrize('call', [LOOK, EngineError('gone')])
+def test_an_operator_ends_a_fallback(call: ToolCall | Exception) -> None:
     cancellation = Cancellation()
 
     def work(call, cancellation_of_call, _):
@@ -309,10 +315,34 @@ def test_an_operator_ends_a_fallback() -> None:
 
     tools = Tools(work)
     tools.fallback = HOME
-    cancellation.cancel(Outcome.TIMEOUT)
+    if call is LOOK:
+        cancellation.cancel(Outcome.TIMEOUT)
     start = time.monotonic()
-    result, *_ = run([LOOK], tools, cancellation)
-    assert result.outcome is Outcome.TIMEOUT and time.monotonic() - start < 5
+    result, *_ = run([call], tools, cancellation)
+    assert result.outcome in (Outcome.TIMEOUT, Outcome.ENGINE_ERROR)
+    assert result.steps[-1].status is Status.CANCELED and time.monotonic() - start < 5
+
+
+def test_a_model_that_fails_while_a_tool_works_ends_the_goal() -> None:
+    model, cancellation = Script([LOOK, DONE]), Cancellation()
+
+    def work(call, cancellation_of_call, _):
+        if call.name == 'go_home':
+            return '{}'
+        tell, = model.listeners
+        threading.Timer(0.05, tell, ['the engine process was ended by SIGKILL.']).start()
+        assert cancellation_of_call.wait(10.0)
+        return Observation(Status.CANCELED, '{}', 'canceled')
+
+    tools = Tools(work)
+    tools.fallback = HOME
+    *events, end = Agent(model, tools).run(Goal('Look.'), cancellation)
+    result = end.result
+    assert result.outcome is Outcome.ENGINE_ERROR
+    assert result.message.startswith('the engine process was ended by SIGKILL. The robot goes')
+    assert [(s.tool, s.status) for s in result.steps] == [
+        ('look', Status.CANCELED), ('go_home', Status.SUCCEEDED)]
+    assert model.told[1:] == ['{}'] and 'SIGKILL' in model.note and not model.listeners
 
 
 class SlowScript(Script):

@@ -25,7 +25,6 @@ import sys
 import threading
 import time
 
-from edge_llm_interfaces.action import Plan
 from edge_llm_ros.engine.host import HostEngine, RESTARTED
 from edge_llm_ros.engine.local import LocalEngine
 from edge_llm_ros.flow.engine import (
@@ -33,7 +32,7 @@ from edge_llm_ros.flow.engine import (
 from edge_llm_ros.flow.errors import EngineError
 from hypothesis import given, HealthCheck, settings, strategies as st
 import pytest
-from robot_bench import ABORTED, Bench, children, only
+from robot_bench import children
 # Run here against the engine in its own process; `engine` is the fixture below.
 from test_engine import (  # noqa: F401
     FORCED, GRAMMAR, PREFIX, prompt, run,
@@ -204,6 +203,20 @@ def test_an_end_while_idle_is_seen_at_once(warm: HostEngine) -> None:
     assert run(warm, 'a', prompt(warm, 'Go.')).stop is Stop.COMPLETE
 
 
+def test_an_end_is_told_before_it_can_be_seen(warm: HostEngine) -> None:
+    told: list[tuple[str, bool]] = []
+    withdraw = warm.on_end(lambda why: told.append((why, warm.state.alive)))
+    os.kill(warm.state.pid, signal.SIGKILL)
+    until(lambda: not warm.state.alive)
+    assert [('SIGKILL' in why, alive) for why, alive in told] == [(True, True)]
+    assert run(warm, 'a', prompt(warm, 'Go.')).stop is Stop.COMPLETE
+    withdraw()
+    os.kill(warm.state.pid, signal.SIGKILL)
+    until(lambda: not warm.state.alive)
+    assert len(told) == 1
+    assert run(warm, 'a', prompt(warm, 'Go.')).stop is Stop.COMPLETE
+
+
 def test_a_cancel_is_seen_while_the_model_loads_again(warm: HostEngine) -> None:
     asked = request(warm, 'a', 'Go on and tell me more.')
     os.kill(warm.state.pid, signal.SIGKILL)
@@ -328,7 +341,9 @@ def test_twenty_rounds_leave_nothing_behind(tiny: str) -> None:
         if number % 2:
             os.kill(engine.state.pid, signal.SIGKILL)
         engine.close()
-    assert left() == before
+    threads, files, processes = left()
+    # Fewer where a timer of the test before had not ended when this one began.
+    assert threads <= before[0] and files <= before[1] and processes == before[2]
 
 
 @pytest.mark.parametrize('number', [signal.SIGKILL, signal.SIGTERM])
@@ -348,41 +363,3 @@ def test_it_ends_with_its_parent(tiny: str, number: int) -> None:
     parent.wait(5.0)
     until(lambda: not running(child))
     parent.stdout.close()
-
-
-# The planner
-
-def test_an_engine_that_ends_ends_one_goal_at_most(bench: Bench, test_model: str) -> None:
-    bench.robot()
-    process = bench.planner(
-        test_model, {**only('say', text={'max_length': 40}), **only('creep', seconds={
-            'enum': [0.5, 0.6]})}, loop_limit=100, prefix_folder=str(bench.folder / 'prefixes'),
-        threads=1, guess=False)
-    node = process.process.pid
-    assert 'libllama' not in Path(f'/proc/{node}/maps').read_text()
-    last = bench.plan('Hello.', max_steps=1, session_id='s', allowed_tools=['say'])
-    assert last.result.metrics.peak_memory_bytes > 200e6  # the node alone has less than half
-    for event, context in ((Plan.Feedback.EVENT_PREFILL, 'The floor is wet. ' * 60),
-                           (Plan.Feedback.EVENT_TEXT, '')):
-        goal = bench.send('Say something long.', context=context, max_steps=1, session_id='s',
-                          allowed_tools=['say'])
-        goal.until(lambda feedback: feedback.event == event)
-        os.kill(*children(node), signal.SIGKILL)
-        end = goal.end(10.0)
-        assert (end.status, end.result.outcome) == (ABORTED, Plan.Result.ENGINE_ERROR)
-        assert 'SIGKILL' in end.result.message
-        last = bench.plan('Hello.', max_steps=1, session_id='s', allowed_tools=['say'])
-        assert last.result.outcome == Plan.Result.MAX_STEPS
-        assert last.result.metrics.reuse_lost == RESTARTED
-    # While a tool works, nobody waits for the engine: the goal goes on with the next one.
-    goal = bench.send('Creep.', max_steps=2, allowed_tools=['creep'])
-    goal.until(lambda feedback: feedback.event == Plan.Feedback.EVENT_CALL)
-    os.kill(*children(node), signal.SIGKILL)
-    result = goal.end(20.0).result
-    assert (result.outcome, len(result.steps)) == (Plan.Result.MAX_STEPS, 2)
-    assert result.metrics.reuse_lost == RESTARTED
-    engine, = children(node)
-    assert bench.logs().count('started again') == 3 and 'Traceback' not in bench.logs()
-    process.process.send_signal(signal.SIGTERM)
-    assert process.process.wait(5.0) == 0, process.log_text()
-    until(lambda: not running(engine), 1.0)

@@ -408,6 +408,9 @@ class _Obeying:
     def conversation(self, session_id: str) -> '_Obeying':
         return self
 
+    def on_failure(self, callback):
+        return lambda: None
+
     def instruct(self, instruction: str, context: str) -> None:
         self.told.append(instruction)
 

@@ -21,9 +21,10 @@ import time
 
 from action_msgs.srv import CancelGoal
 from edge_llm_interfaces.action import Plan
+from edge_llm_ros.cli.calls import set_parameter
 from lifecycle_msgs.srv import ChangeState
 import pytest
-from robot_bench import Bench, CANCELED, CONFIGURE, only
+from robot_bench import Bench, CANCELED, CONFIGURE, only, SUCCEEDED
 
 OUTCOME = Plan.Result
 PLAN = [sys.executable, '-m', 'edge_llm_ros.cli.main', 'plan']
@@ -102,6 +103,50 @@ def test_a_cancel_at_any_moment_ends_the_goal_once(bench: Bench, test_model: str
     assert outcomes <= {OUTCOME.CANCELED, OUTCOME.MAX_STEPS} and OUTCOME.CANCELED in outcomes
     assert bench.plan('Look.', max_steps=1).result.outcome == OUTCOME.MAX_STEPS
     assert 'Traceback' not in bench.logs()
+
+
+@pytest.mark.parametrize('goals', [40, pytest.param(200, marks=pytest.mark.soak)])
+def test_a_cancel_at_the_instant_of_success(bench: Bench, tiny_model: str, goals: int) -> None:
+    """Goals that succeed in some milliseconds, each canceled as near to that as can be aimed."""
+    bench.planner(tiny_model, {}, builtins={'finish': True, 'wait': 0.0, 'compare': False},
+                  text_length=8, temperature=2.0)
+    # Random weights and the seed decide what is reported: one with which it is a success.
+    for seed in range(1, 50):
+        start = time.monotonic()
+        if bench.plan('Go on.').status == SUCCEEDED:
+            break
+        assert set_parameter(bench.node, 'planner', 'seed', seed) == ''
+    delay, outcomes = time.monotonic() - start, []
+    for _ in range(goals):
+        start = time.monotonic()
+        goal = bench.send('Go on.')
+        bench.until(lambda: time.monotonic() >= start + delay)
+        goal.handle.cancel_goal_async()
+        end = goal.end(20.0)
+        expected = {CANCELED: OUTCOME.CANCELED, SUCCEEDED: OUTCOME.SUCCEEDED}
+        assert end.result.outcome == expected[end.status]
+        outcomes.append(end.result.outcome)
+        # Nearer to the border between the two.
+        delay *= 1.1 if end.status == CANCELED else 0.9
+    counts = {outcome: outcomes.count(outcome) for outcome in expected.values()}
+    print(f'{counts}, the last cancel {delay * 1e3:.1f} ms after the goal was sent')
+    assert min(counts.values()) >= goals // 10
+    assert bench.plan('Go on.').status == SUCCEEDED and 'Traceback' not in bench.logs()
+
+
+def test_two_planners_in_two_namespaces(bench: Bench, tiny_model: str) -> None:
+    places = {'red': 'office', 'blue': 'kitchen'}
+    for namespace, place in places.items():
+        bench.robot(namespace, speed=8.0)
+        bench.planner(tiny_model, only('move_to', place={'enum': [place]}), namespace=namespace)
+    goals = {namespace: bench.send('Go.', f'{namespace}/planner', max_steps=1)
+             for namespace in places}
+    for namespace, goal in goals.items():
+        end = goal.end()
+        assert end.result.outcome == OUTCOME.MAX_STEPS
+        assert places[namespace] in end.result.steps[0].arguments
+    for namespace, place in places.items():
+        assert bench.state(namespace)['path'] == ['dock', place]
 
 
 def test_cancel_of_all_goals(bench: Bench, test_model: str) -> None:

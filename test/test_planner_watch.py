@@ -24,6 +24,7 @@ from edge_llm_interfaces.msg import PlanEvent, PlannerStatus
 from edge_llm_ros.ros.qos import COMMAND, EVENTS, LATCHED
 from edge_llm_ros.trace.timeline import read_trace
 import pytest
+from rclpy.serialization import deserialize_message
 from robot_bench import Bench, CONFIGURE, only, set_parameter, transition
 
 KITCHEN = only('move_to', place={'enum': ['kitchen']})
@@ -36,9 +37,13 @@ class Watcher:
         self.statuses: list[PlannerStatus] = []
         self.events: list[PlanEvent] = []
         self.diagnostics: dict[str, DiagnosticStatus] = {}
+        self.recorded: list[bytes] = []
         node = bench.node
         node.create_subscription(PlannerStatus, 'planner/status', self.statuses.append, LATCHED)
         node.create_subscription(PlanEvent, 'planner/events', self.events.append, EVENTS)
+        # As a recorder does, which does not know what is in a message.
+        node.create_subscription(PlanEvent, 'planner/events', self.recorded.append, EVENTS,
+                                 raw=True)
         node.create_subscription(DiagnosticArray, '/diagnostics', self._on_array, COMMAND)
 
     def _on_array(self, message: DiagnosticArray) -> None:
@@ -75,6 +80,9 @@ def test_operators_see_everything(bench: Bench, tiny_model: str, watcher: Watche
     assert kinds[-1] == PlanEvent.EVENT_FINISHED
     assert watcher.events[-1].outcome == Plan.Result.MAX_STEPS
     assert len({bytes(e.goal_id.uuid) for e in watcher.events}) == 1
+    bench.until(lambda: len(watcher.recorded) == len(watcher.events))
+    played = [deserialize_message(e, PlanEvent) for e in watcher.recorded]
+    assert str(played) == str(watcher.events)  # NaN equals nothing
     bench.until(lambda: watcher.statuses[-1].goals == 1)
     states = [s.state for s in watcher.statuses]
     assert 'configuring' in states and states[-1] == 'active'

@@ -81,7 +81,7 @@ class Agent:
         conversation = self._model.conversation(goal.session_id)
         run = _Run(self._toolset, conversation, goal, cancellation, self._words)
         try:
-            yield from run.events()
+            yield from run.events(self._model.on_failure)
         finally:
             conversation.end(run.note)
 
@@ -108,8 +108,12 @@ class _Run:
         self._steps: list[Step] = []
         self._metrics = Metrics()
         self._start = time.monotonic()
+        self._failure = ''  # of the model, while it was not asked anything
 
-    def events(self) -> Iterator[Event | Finished]:
+    def events(self, on_failure: Callable[[Callable[[str], None]], Callable[[], None]]
+               ) -> Iterator[Event | Finished]:
+        # Withdrawn before the fallback, which needs no model.
+        withdraw = on_failure(self._fail)
         try:
             outcome, message = yield from self._steps_until_end()
         except CallCutShort as error:
@@ -121,11 +125,21 @@ class _Run:
             outcome, message = Outcome.CONTEXT_FULL, str(error)
         except EngineError as error:
             outcome, message = Outcome.ENGINE_ERROR, str(error)
+        finally:
+            withdraw()
         if outcome in _FALLBACK_AFTER and self._toolset.fallback is not None:
+            # Whatever comes now is a second reason, which ends the fallback, too.
+            self._cancellation.cancel(outcome)
             message = yield from self._fall_back(message, self._toolset.fallback)
         if outcome not in (Outcome.SUCCEEDED, Outcome.FAILED):
             self.note = f'The goal before this one was ended: {message}'
         yield Finished(Result(outcome, message, tuple(self._steps), self._now()))
+
+    def _fail(self, why: str) -> None:
+        """End the goal, whose tool may be at work: the model cannot go on with it."""
+        self._failure = why
+        if not self._cancellation.canceled:  # else it would insist on that end
+            self._cancellation.cancel(Outcome.ENGINE_ERROR)
 
     def _fall_back(self, message: str, fallback: FallbackCall) -> Generator[Event, None, str]:
         """Make the call that the tool file has for this case; return what the result says."""
@@ -156,6 +170,8 @@ class _Run:
         if reason is None:
             return Outcome.TIMEOUT, (
                 f'A step took the model longer than step_budget = {self._goal.step_budget:g} s.')
+        if reason is Outcome.ENGINE_ERROR:
+            return reason, self._failure
         return reason, _SENTENCES.get(reason, reason.name)
 
     def _steps_until_end(self) -> End:

@@ -86,6 +86,8 @@ PARAMETERS: Sequence[PlannerParameter] = (
       '(free).', choices=tuple(r.value for r in Reasoning)),
     P('journal_folder', '', 'Remembers what goes on on the robot, so that it is stopped should '
       'the planner die; empty: edge_llm_ros in ROS_HOME or ~/.ros.'),
+    P('bond', False, "While active, keep the bond by which Nav2's lifecycle manager notices that "
+      'a node died; needs the ROS package bondpy.'),
     P('context_tokens', 8192, 'KV cells for all sessions together.', bounds=(256, 1 << 20)),
     P('max_sessions', 8, 'Sessions kept in the KV cache.', bounds=(1, 253)),
     P('batch_tokens', 512, 'Tokens of one llama_decode at most.', bounds=(16, 4096)),

@@ -40,7 +40,7 @@ from edge_llm_ros.flow.engine import EngineConfig
 from edge_llm_ros.flow.errors import EdgeLlmError
 
 _KV = ('counts', 'first_token', 'fork', 'configure', 'cancel', 'growth')
-_PARTS = ('speed', *_KV, 'gate', 'kv_types')
+_PARTS = ('speed', *_KV, 'gate', 'ros', 'kv_types')
 _WORKLOADS = ('new_goal', 'four_turn', 'ten_turn', 'missions', 'argument_copy')
 
 
@@ -96,6 +96,9 @@ def run(args: argparse.Namespace) -> int:
             # Not at the top: where there is no ROS, everything else can be measured.
             from edge_llm_ros.cli.bench_gate import gate_costs
             found.rows += gate_costs(_tell)
+        if 'ros' in parts:
+            from edge_llm_ros.cli.bench_ros import ros_costs
+            found.rows += ros_costs(args.counts_model or args.model, _tell)
         if 'kv_types' in parts:
             found.tables['KV types'] = compare_types(args.model, calls=args.calls, tell=_tell)
         _write(args, found)

@@ -17,6 +17,7 @@
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Callable
 import itertools
 import logging
 import os
@@ -90,11 +91,14 @@ class EngineProcess:
     the end of the thread that started a process for the end of its parent. Another one writes, so
     that a process that does not read blocks no caller.
 
+    :param on_end: told why it ended, before anybody can see that it did
     :raises EngineError: if it cannot be started
     """
 
-    def __init__(self) -> None:
+    def __init__(self, on_end: Callable[[str], None]) -> None:
+        self._on_end = on_end
         self.why = ''  # it ended
+        self.end_time = 0.0
         self.starting: deque[Call] = deque()  # what must be done before a request
         self.ended = threading.Event()
         self._lock = threading.Lock()
@@ -269,6 +273,9 @@ class EngineProcess:
         if not self.why:  # else somebody has asked for it, and says so
             self.why = self._reason(self._process.returncode)
             logger.error('%s', self.why)
+        self.end_time = time.monotonic()
+        # First: who sees that it has ended, and has another one started, means that one.
+        self._on_end(self.why)
         with self._lock:
             self.ended.set()
             calls, self._calls = list(self._calls.values()), {}

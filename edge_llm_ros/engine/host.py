@@ -139,6 +139,14 @@ class HostEngine:
         self._seen.pop(session, None)
         self._keeper.release(session)
 
+    def on_end(self, callback: Callable[[str], None]) -> Callable[[], None]:
+        """
+        Have a callback told why the process ended, request or not, from any thread.
+
+        :returns: a function that withdraws the callback
+        """
+        return self._keeper.on_end(callback)
+
     def close(self) -> None:
         """End the running request, and then the process: its memory is the system's again."""
         self._keeper.close()

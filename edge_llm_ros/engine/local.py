@@ -281,6 +281,10 @@ class LocalEngine:
         costs = self._evaluator.costs
         return costs.table() if costs else {}
 
+    def on_end(self, callback: Callable[[str], None]) -> Callable[[], None]:
+        """Return what withdraws the callback: what ends this engine ends its caller, too."""
+        return lambda: None
+
     def check_integrity(self) -> None:
         """Account for every sequence and cell; raises AssertionError."""
         self._cache.check_integrity()

@@ -72,6 +72,7 @@ class ProcessKeeper:
         self._prefix: tuple[int, ...] | None = None
         self._pinned: set[str] = set()
         self._closed = False
+        self._on_end: list[Callable[[str], None]] = []
         self.restarts = Restarts()
         self.info: ModelInfo | None = None
 
@@ -100,7 +101,7 @@ class ProcessKeeper:
             if self._process is not None and self._process.alive:
                 return self._process
             if self._process is not None:
-                self.restarts.ended(self._process.why)
+                self.restarts.ended(self._process.why, self._process.end_time)
                 self._process = None
             self.restarts.check()
             self._process = self._start()
@@ -109,7 +110,7 @@ class ProcessKeeper:
     def _start(self) -> EngineProcess:
         """Start a process and tell it what the last one knew."""
         again = self.info is not None
-        process = EngineProcess()
+        process = EngineProcess(self._tell_end)
         if again:
             self.restarts.started()
             logger.warning('the engine process is started again (%d)', self.restarts.count)
@@ -120,6 +121,23 @@ class ProcessKeeper:
         for session in self._pinned:
             process.post(messages.Pin(session, True))
         return process
+
+    def on_end(self, callback: Callable[[str], None]) -> Callable[[], None]:
+        """
+        Have a callback told why a process ended that nobody has closed; not from this thread.
+
+        :returns: a function that withdraws the callback
+        """
+        self._on_end.append(callback)
+        return lambda: self._on_end.remove(callback)
+
+    def _tell_end(self, why: str) -> None:
+        for callback in () if self._closed else tuple(self._on_end):
+            try:
+                callback(why)
+            except Exception:
+                # The others must be told all the same, and the process be buried.
+                logger.exception('the end of the engine process could not be told')
 
     def ready(self, give_up: Callable[[], bool]) -> EngineProcess | None:
         """

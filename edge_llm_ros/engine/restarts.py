@@ -37,12 +37,12 @@ class Restarts:
         self._in_a_row = 0
         self._not_before = 0.0
 
-    def ended(self, why: str) -> None:
-        """Take note of an end."""
+    def ended(self, why: str, when: float) -> None:
+        """Take note of an end, and of when it was on the steady clock."""
         self.last_error = why
         self._in_a_row += 1
         wait = min(_LONGEST, _FIRST * 2 ** (self._in_a_row - 2)) if self._in_a_row > 1 else 0.0
-        self._not_before = time.monotonic() + wait
+        self._not_before = when + wait
 
     def check(self) -> None:
         """

@@ -21,7 +21,7 @@ can live in another process.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 import enum
 from typing import Protocol
@@ -311,6 +311,13 @@ class Engine(Tokenizer, Protocol):
 
     def release(self, session: str) -> None:
         """Forget a session."""
+
+    def on_end(self, callback: Callable[[str], None]) -> Callable[[], None]:
+        """
+        Have a callback told why the engine ended by itself, request or not, from any thread.
+
+        :returns: a function that withdraws the callback
+        """
 
     def close(self) -> None:
         """Free the model and its memory."""

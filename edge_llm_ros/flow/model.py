@@ -16,7 +16,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -109,3 +109,10 @@ class Model(Protocol):
 
     def conversation(self, session_id: str) -> Conversation:
         """Return the conversation of a session; a new one for an unknown or empty id."""
+
+    def on_failure(self, callback: Callable[[str], None]) -> Callable[[], None]:
+        """
+        Have a callback told why the model failed, also while nobody waits for it.
+
+        :returns: a function that withdraws the callback
+        """

@@ -17,7 +17,7 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 import itertools
 
 from edge_llm_ros.flow.engine import Engine
@@ -129,6 +129,10 @@ class LocalModel:
         """Evaluate the prefix and pin it."""
         for progress in self.engine.warm_up(self.prefix):
             yield Prefilling(progress.evaluated, progress.total, progress.restored)
+
+    def on_failure(self, callback: Callable[[str], None]) -> Callable[[], None]:
+        """Have a callback told why the model failed, also while nobody waits for it."""
+        return self.engine.on_end(callback)
 
     def conversation(self, session_id: str) -> LocalConversation:
         """Return the conversation of a session; a new one for an unknown or empty id."""

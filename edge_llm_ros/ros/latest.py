@@ -31,8 +31,8 @@ class Latest:
     """
     Keeps the latest message of a topic, by a subscription that fits what its publishers offer.
 
-    :param node: that owns the subscription
-    :param group: callback group of the subscription
+    :param node: that owns the subscription, unless it has ``streams`` for such
+    :param group: callback group of the subscription on a node without them
     :param message_class: of the topic
     :param type_name: of the topic, as package/msg/Name
     :param latched: whether a publisher is expected to keep its last message for late subscribers
@@ -41,6 +41,7 @@ class Latest:
     def __init__(self, node: Any, group: Any, message_class: Any, type_name: str, topic: str,
                  latched: bool) -> None:
         self._node = node
+        self._streams = getattr(node, 'streams', None)
         self._group = group
         self._class = message_class
         self._type = type_name
@@ -54,6 +55,9 @@ class Latest:
         self._subscription = self._subscribe()
 
     def _subscribe(self) -> Any:
+        if self._streams is not None:
+            return self._streams.create_subscription(
+                self._class, self._topic, self._on_message, self._profile)
         return self._node.create_subscription(
             self._class, self._topic, self._on_message, self._profile,
             callback_group=self._group)
@@ -97,7 +101,7 @@ class Latest:
                 return
             old, self._profile = self._subscription, profile
             self._subscription = self._subscribe()
-            self._node.destroy_subscription(old)
+            self._give_back(old)
 
     def mismatch(self) -> str:
         """Return in words why what is published cannot be what was asked for; empty if it can."""
@@ -118,4 +122,7 @@ class Latest:
 
     def destroy(self) -> None:
         """Give the subscription back."""
-        self._node.destroy_subscription(self._subscription)
+        self._give_back(self._subscription)
+
+    def _give_back(self, subscription: Any) -> None:
+        (self._streams or self._node).destroy_subscription(subscription)

@@ -23,7 +23,6 @@ import signal
 import sys
 import threading
 import traceback
-from typing import Any
 
 from edge_llm_interfaces.msg import ToolList
 from edge_llm_ros.flow.errors import EdgeLlmError
@@ -33,13 +32,17 @@ from edge_llm_ros.ros.confirm_server import ConfirmServer
 from edge_llm_ros.ros.diagnostics import Diagnostics
 from edge_llm_ros.ros.event_publisher import EventPublisher
 from edge_llm_ros.ros.goal_runner import GoalRunner
+from edge_llm_ros.ros.manager_bond import ManagerBond
+from edge_llm_ros.ros.node_log_handler import NodeLogHandler
 from edge_llm_ros.ros.parameters import PlannerParameters
 from edge_llm_ros.ros.plan_server import PlanServer
 from edge_llm_ros.ros.planner import Planner
 from edge_llm_ros.ros.qos import LATCHED
 from edge_llm_ros.ros.status_publisher import StatusPublisher
 from edge_llm_ros.ros.stop_server import StopServer
+from edge_llm_ros.ros.streams import Streams
 from edge_llm_ros.ros.tool_list import tool_list
+from edge_llm_ros.ros.transition_group import TransitionGroup
 from edge_llm_ros.tools.stop_latch import StopLatch
 from edge_llm_ros.trace.writer import TraceWriter
 import rclpy
@@ -57,23 +60,6 @@ _EXECUTOR_THREADS = 4
 _STATUS_PERIOD = 0.5  # seconds between two looks at what changed
 
 
-class _RosLogHandler(logging.Handler):
-    """Hands records of Python's logging to the node's logger."""
-
-    def __init__(self, node: Any) -> None:
-        super().__init__(logging.INFO)
-        self._logger = node.get_logger()
-
-    def emit(self, record: logging.LogRecord) -> None:
-        text = self.format(record)
-        if record.levelno >= logging.ERROR:
-            self._logger.error(text)
-        elif record.levelno >= logging.WARNING:
-            self._logger.warning(text)
-        else:
-            self._logger.info(text)
-
-
 class PlannerNode(LifecycleNodeMixin, Node):
     """
     Plans goals given in plain language.
@@ -85,7 +71,7 @@ class PlannerNode(LifecycleNodeMixin, Node):
     def __init__(self) -> None:
         Node.__init__(self, 'planner')
         # Not the node's default group: parameters are served while a transition takes its time.
-        LifecycleNodeMixin.__init__(self, callback_group=MutuallyExclusiveCallbackGroup())
+        LifecycleNodeMixin.__init__(self, callback_group=TransitionGroup())
         self._planner: Planner | None = None
         self._configuring = threading.Lock()
         self._ending = False
@@ -103,6 +89,8 @@ class PlannerNode(LifecycleNodeMixin, Node):
             [self._statistics, self._status, EventPublisher(self), self._trace],
             self.log_exception)
         self._server = PlanServer(self, self._group, self._latch, self._observers)
+        self.streams = Streams(self)
+        self._bond = ManagerBond(self)
         self._stop = StopServer(self, self._group, self._latch, self._stop_robot, self._remember)
         self._tools = self.create_publisher(
             ToolList, '~/tools', LATCHED, callback_group=self._group)
@@ -114,7 +102,7 @@ class PlannerNode(LifecycleNodeMixin, Node):
             Clock(clock_type=ClockType.STEADY_TIME))
         logger = logging.getLogger('edge_llm_ros')
         logger.setLevel(logging.INFO)
-        logger.addHandler(_RosLogHandler(self))
+        logger.addHandler(NodeLogHandler(self))
         logger.propagate = False
 
     def can_configure(self) -> bool:
@@ -185,8 +173,10 @@ class PlannerNode(LifecycleNodeMixin, Node):
         with self._configuring:
             if self._ending:
                 raise EdgeLlmError('the planner is shutting down.')
-            planner = Planner(self, self._group, self.parameters, self.log, self._latch,
-                              self._confirm.confirmations)
+            self._bond.check()
+            # A group of its own: rclpy's groups never forget an entity that was destroyed.
+            planner = Planner(self, ReentrantCallbackGroup(), self.parameters, self.log,
+                              self._latch, self._confirm.confirmations)
             self._planner = planner
             try:
                 if planner.journal.stopped and not self._operator_told:
@@ -213,8 +203,13 @@ class PlannerNode(LifecycleNodeMixin, Node):
             publisher.stop()
         runner = GoalRunner(self, planner.agent(), self._observers, self._before_goal,
                             planner.peak_memory_bytes)
-        self._server.open(runner, tuple(t.name for t in planner.toolset.schemas()),
-                          planner.max_goal_bytes)
+        self._bond.form()
+        try:
+            self._server.open(runner, tuple(t.name for t in planner.toolset.schemas()),
+                              planner.max_goal_bytes)
+        except BaseException:
+            self._bond.end()
+            raise
         self.get_logger().info('ready for goals')
 
     def _before_goal(self) -> None:
@@ -229,6 +224,7 @@ class PlannerNode(LifecycleNodeMixin, Node):
         return super().on_deactivate(state)
 
     def _deactivate(self) -> None:
+        self._bond.end()
         if not self._server.close():
             if self._planner is not None:
                 self._planner.toolset.stop()
@@ -272,6 +268,7 @@ class PlannerNode(LifecycleNodeMixin, Node):
                 self._planner.interrupt()
         try:
             self._transition('shutdown', self.free)
+            self.streams.close()
         finally:
             self._configuring.release()
 
