@@ -29,6 +29,7 @@ from edge_llm_ros.prompt.chat_format import Example
 from edge_llm_ros.prompt.forethought import Forethought
 from edge_llm_ros.prompt.formats import chat_format
 from edge_llm_ros.prompt.generation_limits import GenerationLimits
+from edge_llm_ros.prompt.goal_reminder import GoalReminder
 from edge_llm_ros.prompt.local_model import LocalModel
 from edge_llm_ros.prompt.prompt_file import PromptFile
 
@@ -78,9 +79,10 @@ def planning_model(engine: Engine, parameters: Parameters, prompt: PromptFile,
     :param prompt: where the examples are from
     :raises ConfigError: if prompt and tools do not fit into the context
     """
+    reminder = GoalReminder(prompt.words.reminder) if parameters['goal_reminder'] else None
     return LocalModel(engine, chat_format(parameters['chat_format'], engine.info()),
                       prompt.system, tools, examples, generation_limits(parameters),
-                      forethought=_forethought(engine, parameters, prompt))
+                      forethought=_forethought(engine, parameters, prompt), reminder=reminder)
 
 
 def _forethought(engine: Engine, parameters: Parameters, prompt: PromptFile) -> Forethought:

@@ -78,6 +78,8 @@ PARAMETERS: Sequence[PlannerParameter] = (
     P('chat_format', 'auto', 'How messages are framed; auto asks the model file.', choices=NAMES),
     P('tool_files', [''], 'YAML files of the tools, merged in order.'),
     P('prompt_file', '', 'YAML file of the system prompt and the examples.'),
+    P('goal_reminder', False, 'Whether each result is followed by the goal and what was done '
+      'for it.'),
     P('triage', False, 'Whether the model first judges a goal; where it finds it impossible, '
       'unsafe or incomplete it can only ask or say no.'),
     P('plan', 'off', 'Whether the model writes a few sub-goals before it acts (short), and again '

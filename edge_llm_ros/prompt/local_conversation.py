@@ -31,10 +31,11 @@ from edge_llm_ros.flow.forethought import Occasion
 from edge_llm_ros.flow.metrics import TokenCounts
 from edge_llm_ros.flow.model import CallCanceled, CallMade, Prefilling, Writing
 from edge_llm_ros.flow.tool import (
-    Choices, NO_CHOICES, Observation, ToolCall, ToolSchema)
+    Choices, FINISH, NO_CHOICES, Observation, Status, ToolCall, ToolSchema)
 from edge_llm_ros.prompt.call_text import forethought_of, free_text_tokens, without_frame
 from edge_llm_ros.prompt.chat_format import ChatFormat
 from edge_llm_ros.prompt.generation_limits import GenerationLimits
+from edge_llm_ros.prompt.goal_reminder import GoalReminder
 from edge_llm_ros.prompt.pieces import Piece
 from edge_llm_ros.prompt.shorten import shortened
 from edge_llm_ros.prompt.transcript import Message, MessageKind, Tokens, Transcript
@@ -59,6 +60,7 @@ class Owner(Protocol):
     format: ChatFormat
     tools: tuple[ToolSchema, ...]
     limits: GenerationLimits
+    reminder: GoalReminder | None
     log_prompts: bool
     prefix: Tokens
 
@@ -93,6 +95,8 @@ class LocalConversation:
         self._lost = ''
         self._note = ''
         self._told = time.monotonic()
+        self._instruction = ''
+        self._done: list[ToolCall] = []
 
     @property
     def tokens(self) -> Tokens:
@@ -110,6 +114,7 @@ class LocalConversation:
         self._model.engine.pin(self.name, True)
         text = '\n\n'.join(filter(None, (self._note, context.strip(), instruction.strip())))
         self._note = ''
+        self._instruction, self._done = instruction, []
         first = not len(self._transcript)
         self._append(MessageKind.INSTRUCTION, self._model.format.instruction(text, first), text)
 
@@ -118,6 +123,10 @@ class LocalConversation:
         model = self._model
         text = shortened(observation.text, model.limits.observation_tokens,
                          lambda text: len(model.engine.tokenize(text, False)))
+        if call.name != FINISH and observation.status in (Status.SUCCEEDED, Status.DRY_RUN):
+            self._done.append(call)
+        if model.reminder is not None:
+            text = model.reminder.after(text, self._instruction, self._done)
         self._append(MessageKind.OBSERVATION, model.format.observation(call, text))
 
     def end(self, note: str) -> None:

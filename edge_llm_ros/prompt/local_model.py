@@ -29,6 +29,7 @@ from edge_llm_ros.prompt.call_grammar import with_choices
 from edge_llm_ros.prompt.chat_format import ChatFormat, Example
 from edge_llm_ros.prompt.forethought import Forethought
 from edge_llm_ros.prompt.generation_limits import GenerationLimits
+from edge_llm_ros.prompt.goal_reminder import GoalReminder
 from edge_llm_ros.prompt.local_conversation import LocalConversation
 from edge_llm_ros.prompt.pieces import Piece, PieceTokenizer
 from edge_llm_ros.prompt.words import Words
@@ -48,12 +49,14 @@ class LocalModel:
     :param examples: static examples
     :param kept: conversations with a session id that are remembered
     :param forethought: what the model writes before its calls; nothing where left out
+    :param reminder: what follows each result; nothing where left out
     """
 
     def __init__(self, engine: Engine, chat_format: ChatFormat, system: str,
                  tools: Sequence[ToolSchema], examples: Sequence[Example],
                  limits: GenerationLimits, kept: int = 32,
-                 forethought: Forethought | None = None) -> None:
+                 forethought: Forethought | None = None,
+                 reminder: GoalReminder | None = None) -> None:
         self.engine = engine
         self.format = chat_format
         self.tools = tuple(tools)
@@ -62,6 +65,9 @@ class LocalModel:
         self._pieces = PieceTokenizer(engine, engine.info().special_tokens)
         self.forethought = forethought or Forethought(
             ForethoughtSettings(), Words(), engine.info())
+        self.reminder = reminder
+        if reminder is not None:
+            examples = [reminder.shown(example) for example in examples]
         self.prefix = self.tokens(chat_format.prefix(
             system.rstrip('\n') + self.forethought.explained() if forethought else system, tools,
             [self.forethought.shown(example) for example in examples]))

@@ -65,6 +65,7 @@ class Words(BaseModel):
     :param triage_explained: what the system message says of judgements
     :param plan_opening: stands before the sub-goals
     :param plan_explained: what the system message says of sub-goals
+    :param reminder: follows a result; {goal} and {done} are filled in
     :param thought_opening: stands before a thought, where the model has no tags for it
     :param thought_explained: what the system message says of thoughts
     """
@@ -95,6 +96,7 @@ class Words(BaseModel):
     plan_explained: _Text = (
         '- Before the first call write a plan: each part of the goal in a line, in order. After '
         'a call that failed write what is left to do.')
+    reminder: _Text = 'Goal: {goal}\nDone: {done}'
     thought_opening: _Line = 'Thought: '
     thought_explained: _Text = (
         '- Before each call write in a line what is done and what comes next.')
