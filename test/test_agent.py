@@ -21,6 +21,7 @@ import threading
 import time
 
 from edge_llm_ros.agent.agent import Agent
+from edge_llm_ros.agent.named_values import NamedValues
 from edge_llm_ros.agent.recovery_hints import RecoveryHints
 from edge_llm_ros.flow.cancellation import Cancellation
 from edge_llm_ros.flow.errors import CallCutShort, ContextFull, EngineError
@@ -45,6 +46,7 @@ class Script:
         self.told: list[object] = []
         self.ended = 0
         self.listeners: list[Callable[[str], None]] = []
+        self.allowed: list[object] = []
 
     def conversation(self, session_id: str) -> 'Script':
         return self
@@ -66,6 +68,7 @@ class Script:
     def next_call(self, allowed, cancellation: Cancellation, choices=None, occasion=None
                   ) -> Iterator[object]:
         self.choices = choices
+        self.allowed.append(allowed)
         yield Prefilling(1, 1)
         yield Writing('{"na')
         if cancellation.canceled:
@@ -483,3 +486,60 @@ def test_a_repeated_call_is_named_but_waiting_is_not() -> None:
     assert hints.hinted(ToolCall('look', {'at': 1}), seen) == seen
     for _ in range(2):
         assert hints.hinted(ToolCall(WAIT, {'seconds': 1}), seen) == seen
+
+
+PLACES = ToolSchema('drive', 'Drive.', {'type': 'object', 'properties': {'place': {
+    'type': 'string', 'enum': ['lab', 'gym', 'meeting_room'],
+    'description': 'Where to: lab (实验室, laboratory), gym (健身房)'}}})
+SWITCH = ToolSchema('light', 'Switch.', {'type': 'object', 'properties': {
+    'state': {'type': 'string', 'enum': ['on', 'off']}}})
+
+
+@pytest.mark.parametrize('goal, told, unused', [
+    ('Turn the light on in the Lab.', ['light(on): {}'], ['lab']),
+    ('Turn the light on in the lab.', ['drive(lab): ok'], []),
+    ('Turn the light on in the lab.', ['where(): {"place": "lab"}'], []),
+    ('Go to the meeting room, then the laboratory.', ['drive(gym): ok'], ['lab', 'meeting_room']),
+    ('Go to the meeting room.', ['drive(meeting_room): ok'], []),
+    ('在实验室里开灯。', ['light(on): {}'], ['lab']),
+    ('Turn the label on.', [], []), ('Switch it off.', ['light(on): {}'], []),
+    ('If it is dark, go to the lab.', [], []), ('Go to the lab or the gym.', [], []),
+    ('如果黑就去健身房。', [], []), ('Drive to the notary in the gym.', [], ['gym'])])
+def test_what_a_goal_names_and_no_call_used_is_found(goal, told, unused) -> None:
+    assert NamedValues(goal, [PLACES, SWITCH], Words().conditional).unused(told) == unused
+
+
+@pytest.mark.parametrize('mode', FinishCheckMode)
+def test_a_forgotten_place_is_questioned_once(mode) -> None:
+    tools = Tools()
+    tools.schemas = lambda: (PLACES, SWITCH)
+    on, lab = ToolCall('light', {'state': 'on'}), ToolCall('drive', {'place': 'lab'})
+    asks = mode not in (FinishCheckMode.OFF, FinishCheckMode.FAILED)
+    model = Script([on, DONE, *([lab, on, DONE] if asks else [])])
+    *_, end = Agent(model, tools).run(Goal('Light the lab.', check_finish=mode), Cancellation())
+    assert isinstance(end, Finished) and end.result.outcome is Outcome.SUCCEEDED
+    assert [s.tool for s in end.result.steps] == ['light', *(['drive', 'light'] * asks), FINISH]
+    if asks:
+        question = json.loads(model.told[2])
+        assert question['forgotten'] == ['lab'] and question['check'] == Words().check_forgotten
+        insisted = mode is FinishCheckMode.INSIST
+        assert model.allowed == [None, None, {'drive', 'light'} if insisted else None, None, None]
+
+
+def test_a_tool_that_is_for_what_a_goal_names_is_enough() -> None:
+    tools = Tools()
+    tools.schemas = lambda: (PLACES, replace(SWITCH, description='Switch the light of the lab.'))
+    model = Script([ToolCall('light', {'state': 'on'}), DONE])
+    *_, end = Agent(model, tools).run(
+        Goal('Light the lab.', check_finish=FinishCheckMode.INSIST), Cancellation())
+    assert isinstance(end, Finished) and len(end.result.steps) == 2
+
+
+@pytest.mark.parametrize('calls', [[], [ToolCall('compare', {'value': 1, 'limit': 2})]])
+def test_a_goal_without_calls_or_with_a_comparison_names_nothing(calls) -> None:
+    tools = Tools()
+    tools.schemas = lambda: (PLACES,)
+    model = Script([*calls, DONE])
+    *_, end = Agent(model, tools).run(
+        Goal('Can you reach the lab?', check_finish=FinishCheckMode.NAMED), Cancellation())
+    assert isinstance(end, Finished) and len(end.result.steps) == len(calls) + 1

@@ -96,7 +96,8 @@ class _Run:
         self._goal = goal
         self._cancellation = cancellation
         self._guard = LoopGuard(goal.loop_limit)
-        self._check = FinishCheck(goal.check_finish, goal.instruction, words)
+        self._check = FinishCheck(
+            goal.check_finish, goal.instruction, words, toolset.schemas())
         self._words = words
         self._hints: RecoveryHints | None = None
         self._questioned = Metrics()
@@ -231,11 +232,19 @@ class _Run:
         self._questioned = done.metrics
         self._conversation.observe(call, question)
         self._occasion = Occasion.NEXT
-        before = self._forethought
+        before, allowed = self._forethought, self._allowed
+        if self._check.insists:
+            self._allowed = self._but_finish()
         done, call = yield from self._next_call(step)
-        self._questioned = Metrics()
+        self._questioned, self._allowed = Metrics(), allowed
         self._forethought = self._forethought or before
         return done, call
+
+    def _but_finish(self) -> frozenset[str] | None:
+        """Return the tools that can be called while the goal may not end."""
+        names = {t.name for t in self._toolset.schemas()} if self._allowed is None else (
+            self._allowed)
+        return frozenset(names - {FINISH}) or self._allowed
 
     def _without_call(self, cost: Metrics) -> Metrics:
         """Return the metrics of a step that made no call, one that was questioned included."""

@@ -157,8 +157,9 @@ PARAMETERS: Sequence[PlannerParameter] = (
     P('step_budget', 5.0, 'Seconds of inference of one step; a goal whose step takes longer ends '
       'TIMEOUT. 0: no limit.', live=True, bounds=(0.0, 86400.0)),
     P('check_finish', 'off', 'Whether the model, when it says that a goal is reached, is shown '
-      'once what was done and decides again: always (all), or where a call failed and was not '
-      'made good (failed).', live=True, choices=tuple(m.value for m in FinishCheckMode)),
+      'once what was done and decides again: always (all), where a call failed and was not made '
+      'good (failed), or also where the goal names a value that no call used (named), and then '
+      'not by finish (insist).', live=True, choices=tuple(m.value for m in FinishCheckMode)),
     P('recovery_hints', False, 'Results of failed and repeated calls say what can be done.',
       live=True),
     P('goal_policy', 'queue', 'What happens to a goal that comes while another runs: it waits, is '

@@ -25,6 +25,8 @@ class FinishCheckMode(str, enum.Enum):
 
     OFF = 'off'
     FAILED = 'failed'
+    NAMED = 'named'
+    INSIST = 'insist'
     ALL = 'all'
 
 
@@ -43,7 +45,8 @@ class Goal:
     :param step_budget: seconds of inference of one step at most; 0 for no limit
     :param loop_limit: equal calls with equal observations in a row that end the goal
     :param check_finish: whether finish with success true is questioned once: always, or only
-        where a call failed and was not made good
+        where a call failed and was not made good (failed), or also where the goal names a value
+        that no call used (named), after which there must be a call (insist)
     :param recovery_hints: whether results say what can be done after a failure
     :param dry_run: reads run; acts pass every check and are not sent
     """

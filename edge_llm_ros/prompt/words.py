@@ -57,6 +57,8 @@ class Words(BaseModel):
 
     :param check: ends the message that asks whether a goal is really reached
     :param check_failed: the same where a call failed and was not made good
+    :param check_forgotten: the same where the goal names what no call used
+    :param conditional: words of goals of which not everything that they name is to be done
     :param once_more: of a call that failed for the first time
     :param another_way: of a call that failed again
     :param repeated: of a call that was made before with the same result
@@ -78,6 +80,12 @@ class Words(BaseModel):
     check_failed: _Text = (
         'These calls failed. Make them good now, or call finish with success false and say what '
         'failed.')
+    check_forgotten: _Text = (
+        'The goal names what is forgotten here, and no call used it. Make the calls for it now, '
+        'and after them what has to be done there, in the order of the goal. Then call finish.')
+    conditional: tuple[_Line, ...] = (
+        'if', 'else', 'otherwise', 'unless', 'or', 'not', "don't", 'except', 'without', 'never',
+        'than', 'between', '如果', '要是', '否则', '或', '不', '别', '除', '低于', '高于')
     once_more: _Text = (
         'Make the same call once more, or reach the goal another way.')
     another_way: _Text = (
