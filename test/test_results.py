@@ -54,6 +54,24 @@ def test_rotations_are_told_as_headings(degrees: float) -> None:
         'yaw': None, 'null_means': {'yaw': 'no rotation: the quaternion is not of length 1'}}
 
 
+@given(st.text(max_size=60))
+def test_of_a_text_only_what_is_expected_is_told(more: str) -> None:
+    view = _view(SetBool.Response, place={'field': 'message', 'pattern': r'arrived at \w+'})
+    separate = f'; {more}'
+    assert view.of(SetBool.Response(message=f'arrived at lab{separate}')) == {
+        'place': 'arrived at lab'}
+    assert view.of(SetBool.Response(message=f'!{more}')) == {
+        'place': None, 'null_means': {'place': 'a text that the tool file does not expect'}}
+
+
+@pytest.mark.parametrize('message, field, said', [
+    (BatteryState, {'field': 'percentage', 'pattern': 'a'}, 'pattern is for texts, not for float'),
+    (SetBool.Response, {'field': 'message', 'pattern': '('}, 'no regular expression')])
+def test_patterns_are_checked(message: Any, field: dict[str, Any], said: str) -> None:
+    with pytest.raises((ConfigError, ValueError), match=said):
+        _view(message, it=field)
+
+
 def test_nulls_are_marked() -> None:
     battery = BatteryState(percentage=math.nan, voltage=-math.inf, cell_voltage=[1.5, math.inf])
     told = _view(BatteryState, percent={'field': 'percentage', 'scale': 100.0, 'digits': 0},

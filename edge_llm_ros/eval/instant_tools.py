@@ -138,7 +138,9 @@ def _without_answer(result: Mapping[str, Any]) -> dict[str, Any]:
 
 def _value(value: Any, field: ResultField) -> Any:
     """Return a field as a tool tells it: scaled, with the digits that its type carries."""
-    if isinstance(value, (bool, str)):
+    if isinstance(value, str):
+        return field.told(value)
+    if isinstance(value, bool):
         return value
     digits = _SINGLE_DIGITS if isinstance(value, Single) else _DOUBLE_DIGITS
     number = float(f'{float(value) * field.scale:.{digits}g}')

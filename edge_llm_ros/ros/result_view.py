@@ -27,7 +27,7 @@ from edge_llm_ros.ros.plain_value import PlainValues, shape_said
 from edge_llm_ros.ros.result_budget import LEFT_OUT, MAX_CHARACTERS, NULL_MEANS, within
 from edge_llm_ros.tools.result_field import ResultField
 from edge_llm_ros.tools.tool_file import Tool
-from rosidl_parser.definition import BasicType
+from rosidl_parser.definition import AbstractGenericString, BasicType
 
 
 class ResultView:
@@ -74,6 +74,12 @@ class ResultView:
         if field.unit_of_model == 'yaw_degrees':
             return _rounded(_yaw_degrees(value, name, values), 1 if field.digits is None else
                             field.digits)
+        if isinstance(value, str) and field.pattern is not None:
+            value = field.told(value)
+            if value is None:
+                values.marks[name] = 'a text that the tool file does not expect'
+                return None
+            return values.text(value)
         scale = math.degrees(1) if field.unit_of_model == 'degrees' else field.scale
         parent = get(response, '.'.join(parents)) if parents else response
         return _rounded(values.of(value, kind, name, scale, shape_said(parent)), field.digits)
@@ -91,6 +97,8 @@ def _check(name: str, field: ResultField, kind: Any) -> None:
     number = isinstance(item, BasicType) and item.typename in (*FLOATS, *INTEGERS)
     if not number and (field.scale != 1.0 or field.digits is not None or field.unit_of_model):
         raise ValueError(f'scale, digits and as are for numbers, not for {name_of(kind)}')
+    if field.pattern is not None and not isinstance(kind, AbstractGenericString):
+        raise ValueError(f'pattern is for texts, not for {name_of(kind)}')
 
 
 def _yaw_degrees(rotation: Any, name: str, values: PlainValues) -> float | None:
