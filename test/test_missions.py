@@ -129,6 +129,16 @@ def test_no_held_out_mission_is_given_away() -> None:
                 assert not runs(goal.text) & runs(other), (goal.text, other)
 
 
+def test_no_reading_of_an_example_is_one_of_a_mission() -> None:
+    """A model that copies the reading of an example must not be right by chance."""
+    told = {value for example in read_file(PROMPT, PromptFile).examples for step in example.steps
+            for value in (step.observation or {}).values() if isinstance(value, (int, float))
+            and not isinstance(value, bool) and step.call.startswith('get_')}
+    there = {case.scene.battery for case in CASES}.union(
+        *(case.scene.temperatures.values() for case in CASES))
+    assert told and not told & there
+
+
 def test_no_held_out_mission_is_a_tuning_mission() -> None:
     texts = {split: [goal.text for case in CASES if case.split == split and case.world == 1
                      and case.language == 'en' for goal in case.goals] for split in SPLITS}
