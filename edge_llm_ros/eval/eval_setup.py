@@ -31,6 +31,7 @@ import yaml
 # No limits that a loaded machine meets: budgets are steps.
 GOAL_SECONDS = 300.0
 STEP_SECONDS = 120.0
+CONTEXT_TOKENS = 16384  # of the prompt, forty tools and a session
 
 
 @dataclass(frozen=True)
@@ -90,6 +91,7 @@ def eval_setup(model: str, prompt: Path, robot_tools: Path, own: Mapping[str, An
             digest.update(path.read_bytes())
         except OSError as error:
             raise ConfigError(f'{path}: cannot be read: {error.strerror}.') from None
-    values = {'model_path': model, 'step_budget': STEP_SECONDS, **own, **parameters}
+    values = {'model_path': model, 'step_budget': STEP_SECONDS, 'context_tokens': CONTEXT_TOKENS,
+              **own, **parameters}
     asked = ', '.join(f'{name}={value}' for name, value in parameters.items()) or 'as they are'
     return EvalSetup(tool_sets(), robot_tools, prompt, values, asked, digest.hexdigest()[:12])
