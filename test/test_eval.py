@@ -281,7 +281,9 @@ def test_missions_run_over_ros_and_go_on(test_model: str, tmp_path: Path) -> Non
     """A model that cannot plan ends in a report all the same; nothing of it is run twice."""
     command = [sys.executable, '-m', 'edge_llm_ros.cli.main', 'eval', '--model', test_model,
                '--missions', 'five_*', '--worlds', '1', '--language', 'en', '--split', 'tuning',
-               '--out', str(tmp_path), '--prefixes', str(tmp_path / 'prefixes')]
+               '--out', str(tmp_path), '--prefixes', str(tmp_path / 'prefixes'), '--prompt',
+               str(tmp_path / 'prompt.yaml')]
+    (tmp_path / 'prompt.yaml').write_text('version: 1\nsystem: You control a robot.\n')
     for expected, limit in (('0 of them done', '1'), ('1 of them done', '2')):
         done = subprocess.run([*command, '--limit', limit], capture_output=True, text=True,
                               timeout=240)
