@@ -29,15 +29,15 @@ from edge_llm_ros.sim.world import WorldError
 from edge_llm_ros.tools.call_cancellation import CallCancellation
 from edge_llm_ros.tools.gate import Passage
 from edge_llm_ros.tools.load_tools import LoadedTools
-from edge_llm_ros.tools.result_field import ResultField
+from edge_llm_ros.tools.result_field import ANSWER_FIELDS, ResultField
 from edge_llm_ros.tools.tool_file import Tool
 from edge_llm_ros.tools.toolset import failed, GatedToolset, succeeded
 
-_ANSWER = {'success': True, 'message': ''}
 # Fields of the messages that the robot sends back, which results can be made of.
 _FIELDS: Mapping[str, frozenset[str]] = {
     'edge_llm_interfaces/action/MoveTo': frozenset({'message', 'place', 'distance'}),
-    'std_srvs/srv/SetBool': frozenset(_ANSWER), 'std_srvs/srv/Trigger': frozenset(_ANSWER),
+    'std_srvs/srv/SetBool': frozenset(ANSWER_FIELDS),
+    'std_srvs/srv/Trigger': frozenset(ANSWER_FIELDS),
     'std_msgs/msg/String': frozenset({'data'}), 'std_msgs/msg/Bool': frozenset({'data'}),
     'sensor_msgs/msg/BatteryState': frozenset({'percentage', 'present'}),
     'sensor_msgs/msg/Temperature': frozenset({'temperature'}),
@@ -98,8 +98,7 @@ class InstantVerb:
             else:
                 text = self._robot.trigger(name, answer_of(tool))
         except WorldError as error:
-            rest = self._told({'success': False, 'message': str(error)})
-            return failed(str(error), result=_without_answer(rest))
+            return failed(str(error), result=self._beside_reason({}))
         return succeeded(self._told({'success': True, 'message': text}) or {'success': True})
 
     def _drive(self, passage: Passage) -> Observation:
@@ -112,12 +111,12 @@ class InstantVerb:
                                      float(fields.get('pose.pose.position.y', 0.0)))
         except WorldError as reason:
             text = error = str(reason)
-        told = self._told({'message': text, 'place': world.place,
-                           'distance': Single(world.distance - start)})
+        answer = {'message': text, 'place': world.place,
+                  'distance': Single(world.distance - start)}
         if error:
             return failed(f'{self._tool.action.name} aborted: {error}',
-                          result=_without_answer(told))
-        return succeeded(told or {'success': True})
+                          result=self._beside_reason(answer))
+        return succeeded(self._told(answer) or {'success': True})
 
     def _publish(self, passage: Passage) -> Observation:
         verb = self._tool.publish
@@ -131,9 +130,9 @@ class InstantVerb:
     def _told(self, fields: Mapping[str, Any]) -> dict[str, Any]:
         return {name: _value(fields[field.field], field) for name, field in self._fields.items()}
 
-
-def _without_answer(result: Mapping[str, Any]) -> dict[str, Any]:
-    return {key: value for key, value in result.items() if key not in _ANSWER}
+    def _beside_reason(self, fields: Mapping[str, Any]) -> dict[str, Any]:
+        return {name: _value(fields[field.field], field) for name, field in self._fields.items()
+                if field.field not in ANSWER_FIELDS}
 
 
 def _value(value: Any, field: ResultField) -> Any:

@@ -191,17 +191,16 @@ class ActionCall:
         return failed(f'{why}; {self._name!r} {said}', status)
 
     def _observation(self, end: Any) -> Observation:
-        result = self._view.of(end.result)
         if end.status == GoalStatus.STATUS_SUCCEEDED:
-            return succeeded(result or {'success': True})
+            return succeeded(self._view.of(end.result) or {'success': True})
         words = {GoalStatus.STATUS_ABORTED: 'aborted',
                  GoalStatus.STATUS_CANCELED: 'canceled by the server',
                  GoalStatus.STATUS_UNKNOWN: 'does not know the goal any more; it is not known '
                                             'what came of it'}
         word = words.get(end.status, f'ended with status {end.status}')
         reason = self._view.reason(end.result)
-        return failed(f'{self._name} {word}' + (f': {reason}' if reason else ''), result={
-            k: v for k, v in result.items() if k not in ('success', 'message')})
+        return failed(f'{self._name} {word}' + (f': {reason}' if reason else ''),
+                      result=self._view.beside_reason(end.result))
 
     def _missing(self) -> str:
         """Say that there is no such server, or that it is of another type."""

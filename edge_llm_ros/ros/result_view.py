@@ -16,6 +16,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 import math
 from typing import Any
 
@@ -25,7 +26,7 @@ from edge_llm_ros.ros.idl import (
 from edge_llm_ros.ros.messages import get
 from edge_llm_ros.ros.plain_value import PlainValues, shape_said
 from edge_llm_ros.ros.result_budget import LEFT_OUT, MAX_CHARACTERS, NULL_MEANS, within
-from edge_llm_ros.tools.result_field import ResultField
+from edge_llm_ros.tools.result_field import ANSWER_FIELDS, ResultField
 from edge_llm_ros.tools.tool_file import Tool
 from rosidl_parser.definition import AbstractGenericString, BasicType
 
@@ -59,9 +60,16 @@ class ResultView:
 
     def of(self, response: Any) -> dict[str, Any]:
         """Return the chosen fields of a response, in as much detail as there is room for."""
+        return self._told(response, self._fields)
+
+    def beside_reason(self, response: Any) -> dict[str, Any]:
+        """Return the same without what reason() tells of a response that reports a failure."""
+        return self._told(response, {name: field for name, field in self._fields.items()
+                                     if field.field not in ANSWER_FIELDS})
+
+    def _told(self, response: Any, fields: Mapping[str, ResultField]) -> dict[str, Any]:
         return within(self._characters, lambda values: {
-            name: self._value(name, field, response, values)
-            for name, field in self._fields.items()})
+            name: self._value(name, field, response, values) for name, field in fields.items()})
 
     def reason(self, response: Any) -> str:
         """Return what a response says of itself; empty if it has no message."""

@@ -85,12 +85,11 @@ class ServiceCall:
                               cancellation.status)
             return failed(f'no response from {self._name!r} within {self._timeout:g} s')
         response = future.result()
-        result = self._view.of(response)
         if self._view.has_success and response.success is False:
             reason = self._view.reason(response)
-            return failed(reason or f'{self._name} reports no success', result={
-                k: v for k, v in result.items() if k not in ('success', 'message')})
-        return succeeded(result or {'success': True})
+            return failed(reason or f'{self._name} reports no success',
+                          result=self._view.beside_reason(response))
+        return succeeded(self._view.of(response) or {'success': True})
 
     def _missing(self) -> str:
         """Say that there is no such service, or that it is of another type."""

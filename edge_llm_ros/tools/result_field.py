@@ -23,6 +23,7 @@ from edge_llm_ros.tools.strict_model import StrictModel
 from pydantic import Field, field_validator, model_validator
 
 
+ANSWER_FIELDS = ('success', 'message')  # in which a response says whether it worked, and why not
 _LONGEST = 1000  # characters of a text in which a pattern is looked for
 
 
