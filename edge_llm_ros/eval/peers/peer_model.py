@@ -17,7 +17,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 import time
 
 from edge_llm_ros.eval.peers.chat import ChatPeer, Message, read_calls, Wording
@@ -47,6 +47,10 @@ class PeerModel:
         self.wording = Wording(configuration.calls)
         self.beginning = self.wording.beginning(system, tools, examples)
         self._sessions: dict[str, PeerConversation] = {}
+
+    def on_failure(self, callback: Callable[[str], None]) -> Callable[[], None]:
+        """Return what withdraws the callback: a peer is only seen to fail when it is asked."""
+        return lambda: None
 
     def conversation(self, session_id: str) -> PeerConversation:
         """Return the conversation of a session; a new one for an unknown or empty id."""
