@@ -26,7 +26,8 @@ from edge_llm_ros.tools.read_file import read_file
 import pytest
 
 CONFIG = Path(__file__).resolve().parent.parent / 'config'
-PROMPT = str(CONFIG / 'prompt.yaml')
+PROMPTS = [str(CONFIG / name) for name in ('prompt.yaml', 'prompt_many_examples.yaml')]
+EXAMPLES = [e for path in PROMPTS for e in read_file(path, PromptFile).examples]
 PLACES = {
     'kitchen': 'kitchen|厨房', 'dock': 'dock|充电座|充电桩', 'office': 'office|办公室',
     'lab': r'\blab\b|实验室', 'hallway': 'hallway|走廊', 'storage': 'storage|储藏室|仓库',
@@ -64,7 +65,7 @@ def runs(text: str) -> set[tuple[str, ...]]:
 
 
 def test_no_example_shares_a_pair_or_five_words_with_a_demo_goal() -> None:
-    examples = [e.instruction for e in read_file(PROMPT, PromptFile).examples]
+    examples = [e.instruction for e in EXAMPLES]
     goals = [g.instruction for g in demo.GOALS]
     assert pairs(goals[0]) == {('go', 'kitchen'), ('go', 'dock')}
     assert pairs(goals[3]) == {('tell', 'lab')} and pairs(goals[4]) == {('go', 'office')}
@@ -78,8 +79,9 @@ def test_examples_are_checked_against_the_tools(tmp_path: Path) -> None:
     from edge_llm_ros.flow.errors import ConfigError
     loaded = load_tools([str(CONFIG / 'simulated_robot.yaml')])
     schemas = loaded.schemas()
-    assert read_file(PROMPT, PromptFile).for_tools(PROMPT, schemas)
-    text = Path(PROMPT).read_text()
+    for prompt in PROMPTS:
+        assert read_file(prompt, PromptFile).for_tools(prompt, schemas)
+    text = Path(PROMPTS[0]).read_text()
     for old, new, reason in (
             ('call: put_down', 'call: throw', "no tool 'throw'"),
             ('{place: storage}', '{place: attic}', "'attic'"),

@@ -34,7 +34,7 @@ from edge_llm_ros.tools.schema import tool_schema
 from edge_llm_ros.tools.strict_yaml import read_yaml
 from edge_llm_ros.tools.tool_file import ToolFile
 import pytest
-from test_examples import CONFIG, pairs, PROMPT, runs
+from test_examples import CONFIG, EXAMPLES, pairs, PROMPTS, runs
 
 SETS = tool_sets()
 TOOLS: Mapping[str, ToolFile] = {
@@ -119,7 +119,7 @@ def test_the_right_answer_of_a_condition_depends_on_the_world() -> None:
 
 
 def test_no_held_out_mission_is_given_away() -> None:
-    known = [e.instruction for e in read_file(PROMPT, PromptFile).examples]
+    known = [e.instruction for e in EXAMPLES]
     known += [goal.instruction for goal in demo.GOALS]
     assert ('go', 'office') in pairs('驶向办公室') and ('tell', 'lab') in pairs('在实验室里说你好')
     for case in (c for c in CASES if c.split == 'held_out' and c.world == 1):
@@ -131,7 +131,7 @@ def test_no_held_out_mission_is_given_away() -> None:
 
 def test_no_reading_of_an_example_is_one_of_a_mission() -> None:
     """A model that copies the reading of an example must not be right by chance."""
-    told = {value for example in read_file(PROMPT, PromptFile).examples for step in example.steps
+    told = {value for example in EXAMPLES for step in example.steps
             for value in (step.observation or {}).values() if isinstance(value, (int, float))
             and not isinstance(value, bool) and step.call.startswith('get_')}
     there = {case.scene.battery for case in CASES}.union(
@@ -162,11 +162,12 @@ def test_tool_sets_have_their_tools_and_prompts_fit_them(tmp_path: Path) -> None
         write_tools(SETS.tool_file(name, CONFIG / 'simulated_robot.yaml'), tmp_path / 'tools.yaml')
         loaded = load_tools([str(tmp_path / 'tools.yaml')])
         assert loaded.tools == tools.tools
-        write_prompt(Path(PROMPT), tools, tmp_path / 'prompt.yaml')
         schemas = [*(tool_schema(n, t) for n, t in loaded.tools.items()),
                    *builtin_schemas(loaded.builtins)]
         path = str(tmp_path / 'prompt.yaml')
-        assert read_file(path, PromptFile).for_tools(path, schemas)
+        for prompt in PROMPTS:
+            write_prompt(Path(prompt), tools, tmp_path / 'prompt.yaml')
+            assert read_file(path, PromptFile).for_tools(path, schemas)
     own = {'dock (座)': True, 'dock': False}
     for description, added in own.items():
         content = read_yaml(str(CONFIG / 'simulated_robot.yaml'))

@@ -107,7 +107,7 @@ def run(args: argparse.Namespace) -> int:
     config = Path(get_package_share_directory('edge_llm_ros')) / 'config'
     parameters = {
         'model_path': str(args.model), 'step_budget': 120.0, 'threads': args.threads,
-        'prefix_folder': str(args.prefixes), 'context_tokens': 16384, 'goal_reminder': True,
+        'prefix_folder': str(args.prefixes),
         'check_finish': 'insist', 'recovery_hints': True,
         'tool_files': [str(config / 'simulated_robot.yaml')], 'prompt_file': str(
             config / 'prompt.yaml')

@@ -31,6 +31,10 @@ import yaml
 # No limits that a loaded machine meets: budgets are steps.
 GOAL_SECONDS = 300.0
 STEP_SECONDS = 120.0
+# Of the package's own prompts, the one with which missions are planned best.
+PROMPT = 'prompt_many_examples.yaml'
+_ANSWERS = ('temperature', 'check_finish', 'recovery_hints', 'goal_reminder', 'triage', 'plan',
+            'reasoning')
 CONTEXT_TOKENS = 16384  # of the prompt, forty tools and a session
 
 
@@ -72,6 +76,21 @@ def parameters_of(texts: Sequence[str]) -> dict[str, Any]:
             raise ConfigError(f'--set {text}: NAME=VALUE is needed.')
         parameters[name] = yaml.safe_load(value)
     return parameters
+
+
+def launched(config: Path) -> dict[str, Any]:
+    """
+    Return the parameters with which the launch file starts a planner, as far as answers depend.
+
+    :param config: folder of the package's own files
+    :raises ConfigError: if planner.yaml is not there or not like that
+    """
+    path = config / 'planner.yaml'
+    try:
+        parameters = read_yaml(str(path))['/**']['ros__parameters']
+        return {name: parameters[name] for name in _ANSWERS if name in parameters}
+    except (KeyError, TypeError):
+        raise ConfigError(f'{path}: /** and ros__parameters are needed.') from None
 
 
 def eval_setup(model: str, prompt: Path, robot_tools: Path, own: Mapping[str, Any],
