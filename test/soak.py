@@ -218,8 +218,9 @@ class Soak:
     def check_states(self) -> None:
         """Each goal has exactly one terminal state, and it is the one of its result."""
         assert set(self._told) == self._accepted and len(self._told) >= self._goals
+        # The last event, and the last array of states, may still be on their way.
+        self._bench.until(lambda: all(self._finished[goal] for goal in self._accepted))
         assert all(self._finished[goal] == 1 for goal in self._accepted)
-        # The last array of states may still be on its way.
         self._bench.until(lambda: all(
             self._states[goal] and self._states[goal][-1] in _TERMINAL for goal in self._told))
         for goal, status in self._told.items():

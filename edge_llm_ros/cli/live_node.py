@@ -23,7 +23,7 @@ from typing import Any
 
 import rclpy
 from rclpy.exceptions import InvalidHandle
-from rclpy.executors import ExternalShutdownException, MultiThreadedExecutor
+from rclpy.executors import ExternalShutdownException, SingleThreadedExecutor
 from rclpy.signals import SignalHandlerOptions
 
 
@@ -43,24 +43,25 @@ def spun(node: Any) -> Iterator[None]:
     Spin a node until the block ends.
 
     What the block uses is given back after it: an entity that goes while a callback of it runs
-    leaves a complaint on the terminal.
+    leaves a complaint on the terminal. So does an executor that is shut down while it
+    spins: rclpy does not wait for callbacks that have begun.
     """
-    executor = MultiThreadedExecutor(num_threads=2)
+    executor, done = SingleThreadedExecutor(), threading.Event()
     executor.add_node(node)
-    spinning = threading.Thread(target=_spin, args=(executor,), daemon=True)
+    spinning = threading.Thread(target=_spin, args=(executor, done), daemon=True)
     spinning.start()
     try:
         yield
     finally:
+        done.set()
+        spinning.join(5.0)
         executor.shutdown(timeout_sec=2.0)
-        spinning.join(2.0)
 
 
-def _spin(executor: MultiThreadedExecutor) -> None:
-    while rclpy.ok():
+def _spin(executor: SingleThreadedExecutor, done: threading.Event) -> None:
+    while rclpy.ok() and not done.is_set():
         try:
-            executor.spin()
-            return
+            executor.spin_once(timeout_sec=0.1)
         except ExternalShutdownException:
             return
         except InvalidHandle:
