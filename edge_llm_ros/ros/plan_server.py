@@ -214,10 +214,10 @@ class PlanServer:
                     preempted = self._cancel_all(Outcome.PREEMPTED)
                 self._waiting.append(accepted)
                 self._changed.notify_all()
-        for ended in preempted:
-            self._end_waiting(ended)
-        if accepted.cancellation.canceled:
-            self._end_waiting(accepted)
+            # Once it waits, whoever takes it from there ends it: not this thread, too.
+            ended = [] if accepted in self._waiting else [accepted]
+        for other in [*preempted, *ended]:
+            self._end_waiting(other)
 
     def _cancel_all(self, reason: Outcome) -> list[_Accepted]:
         """End the running goal and return those that waited, to be ended by the caller."""
