@@ -151,8 +151,7 @@ class _Run:
         step, observation = yield from self._make(step, call, cancellation, None)
         self._keep(step)
         yield Event(EventKind.STEP_DONE, step, '', self._now())
-        worked = observation.status in (Status.SUCCEEDED, Status.DRY_RUN)
-        how = 'was made' if worked else f'failed: {observation.error}'
+        how = 'was made' if observation.worked else f'failed: {observation.error}'
         return f'{message} {fallback.message} The fallback call {call.name} {how}.'
 
     def _now(self, step: Step | None = None) -> Metrics:
@@ -199,8 +198,8 @@ class _Run:
             step, observation = yield from self._make(
                 step, call, self._cancellation, self._allowed)
             self._check.note(call, observation)
-            self._occasion = Occasion.AFTER_FAILURE if observation.status in (
-                Status.FAILED, Status.REFUSED) else Occasion.NEXT
+            self._occasion = (
+                Occasion.AFTER_FAILURE if observation.went_wrong else Occasion.NEXT)
             told = observation if self._hints is None else self._hints.hinted(call, observation)
             step = replace(step, observation=told.text)
             self._keep(step)
@@ -224,7 +223,7 @@ class _Run:
 
     def _decide(self, step: Step) -> StepAndCall:
         """Let the model make a call, and make it again if the goal may not end yet."""
-        done, call = yield from self._next_call(step)
+        done, call = yield from self._next_call(step, self._allowed)
         question = self._check.question(call) if call is not None and call.name == FINISH else None
         if call is None or question is None:
             return done, call
@@ -232,11 +231,10 @@ class _Run:
         self._questioned = done.metrics
         self._conversation.observe(call, question)
         self._occasion = Occasion.NEXT
-        before, allowed = self._forethought, self._allowed
-        if self._check.insists:
-            self._allowed = self._but_finish()
-        done, call = yield from self._next_call(step)
-        self._questioned, self._allowed = Metrics(), allowed
+        before = self._forethought
+        done, call = yield from self._next_call(
+            step, self._but_finish() if self._check.insists else self._allowed)
+        self._questioned = Metrics()
         self._forethought = self._forethought or before
         return done, call
 
@@ -250,17 +248,18 @@ class _Run:
         """Return the metrics of a step that made no call, one that was questioned included."""
         return replace(self._questioned.and_again(cost), steps=0)
 
-    def _next_call(self, step: Step) -> StepAndCall:
+    def _next_call(self, step: Step, allowed: frozenset[str] | None) -> StepAndCall:
         """Let the model make a call; the call is None if the goal must end."""
         cancellation = StepCancellation(self._cancellation, self._goal.step_budget)
         try:
-            return (yield from self._generate(step, cancellation))
+            return (yield from self._generate(step, cancellation, allowed))
         finally:
             cancellation.close()
 
-    def _generate(self, step: Step, cancellation: Cancellation) -> StepAndCall:
+    def _generate(self, step: Step, cancellation: Cancellation, allowed: frozenset[str] | None
+                  ) -> StepAndCall:
         for event in self._conversation.next_call(
-                self._allowed, cancellation, self._facts.choices, self._occasion):
+                allowed, cancellation, self._facts.choices, self._occasion):
             if isinstance(event, CallMade):
                 self._forethought = event.forethought
                 cost = Metrics(

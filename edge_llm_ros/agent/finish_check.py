@@ -30,7 +30,6 @@ _MOST_CALLS = 12
 _MOST_FAILURES = 4
 _RESULT_LENGTH = 60  # characters
 _GOAL_LENGTH = 400  # characters
-_BAD = (Status.FAILED, Status.REFUSED)
 
 
 @dataclass(frozen=True)
@@ -66,7 +65,7 @@ class FinishCheck:
 
     def note(self, call: ToolCall, observation: Observation) -> None:
         """Take note of a call."""
-        failed = observation.status in _BAD
+        failed = observation.went_wrong
         result = observation.error if failed else observation.text
         arguments = ', '.join(str(value) for value in call.arguments.values())
         text = f'{call.name}({arguments}): {result[:_RESULT_LENGTH]}'

@@ -21,11 +21,10 @@ from dataclasses import replace
 import json
 
 from edge_llm_ros.flow.canonical_json import canonical_json
-from edge_llm_ros.flow.tool import Choices, Observation, Status, ToolCall, ToolSchema, WAIT
+from edge_llm_ros.flow.tool import Choices, Observation, ToolCall, ToolSchema, WAIT
 from edge_llm_ros.prompt.words import Words
 
 _MOST_VALUES = 24  # of an argument that are told
-_BAD = (Status.FAILED, Status.REFUSED)
 
 
 class RecoveryHints:
@@ -48,7 +47,7 @@ class RecoveryHints:
         key = canonical_json([call.name, dict(call.arguments)])
         this, before = (key, observation.text), self._last
         self._last = this
-        if observation.status in _BAD:
+        if observation.went_wrong:
             count = self._failures[key] = self._failures.get(key, 0) + 1
             words = self._words.once_more if count == 1 else self._words.another_way
             return _with_hint(observation, ' '.join([*self._allowed(call, observation), words]))

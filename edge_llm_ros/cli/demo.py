@@ -35,6 +35,7 @@ from edge_llm_ros.cli.calls import robot_state, set_parameter, transition
 from edge_llm_ros.cli.plan_client import PlanClient
 from edge_llm_ros.cli.plan_view import PlanView
 from edge_llm_ros.cli.processes import NodeProcess
+from edge_llm_ros.eval.eval_setup import launched
 from edge_llm_ros.flow.errors import EdgeLlmError
 from lifecycle_msgs.msg import Transition
 import rclpy
@@ -108,7 +109,7 @@ def run(args: argparse.Namespace) -> int:
     parameters = {
         'model_path': str(args.model), 'step_budget': 120.0, 'threads': args.threads,
         'prefix_folder': str(args.prefixes),
-        'check_finish': 'insist', 'recovery_hints': True,
+        **launched(config),
         'tool_files': [str(config / 'simulated_robot.yaml')], 'prompt_file': str(
             config / 'prompt.yaml')
     }

@@ -58,15 +58,13 @@ class InstantVerb:
         self._robot = robot
         verb = tool.service or tool.action or tool.publish or tool.read
         assert verb is not None
-        fields = tool.result
-        if isinstance(fields, list):
-            fields = {path.split('.')[-1]: ResultField(field=path) for path in fields}
-        self._fields = fields
+        self._fields = tool.result_fields()
         self.target = f'{where} {verb.type}'
         known = _FIELDS.get(verb.type)
         if known is None or tool.read is not None and robot.read(tool.read.topic) is None:
             raise ConfigError(f'{where}: the simulated robot has nothing like it.')
-        unknown = [f.field for f in fields.values() if f.field not in known or f.unit_of_model]
+        unknown = [f.field for f in self._fields.values()
+                   if f.field not in known or f.unit_of_model]
         if unknown:
             raise ConfigError(f'{where}.result: {unknown[0]!r} can be told over ROS only.')
 

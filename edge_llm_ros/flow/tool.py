@@ -59,6 +59,10 @@ class ToolCall:
     name: str
     arguments: Mapping[str, Any] = field(default_factory=dict)
 
+    def in_words(self) -> str:
+        """Return name and values, as a person would note them."""
+        return ' '.join([self.name, *map(str, self.arguments.values())])
+
 
 class Status(enum.IntEnum):
     """How a step stands; values equal the STATUS constants of PlanStep."""
@@ -85,6 +89,16 @@ class Observation:
     status: Status
     text: str
     error: str = ''
+
+    @property
+    def worked(self) -> bool:
+        """Say whether the call did what it was for, or would have in a dry run."""
+        return self.status in (Status.SUCCEEDED, Status.DRY_RUN)
+
+    @property
+    def went_wrong(self) -> bool:
+        """Say whether the call failed or was refused, and nobody wanted it to end."""
+        return self.status in (Status.FAILED, Status.REFUSED)
 
 
 @dataclass(frozen=True)

@@ -46,8 +46,7 @@ class GoalReminder:
         """
         goal = instruction.strip()
         goal = goal if len(goal) <= _LONGEST else f'{goal[:_LONGEST]} ...'
-        calls = ', '.join(' '.join([call.name, *map(str, call.arguments.values())])
-                          for call in done)
+        calls = ', '.join(call.in_words() for call in done)
         # Replaced at once: either text may hold what looks like the other's place.
         before, _, after = self._words.partition('{goal}')
         text = goal.join(part.replace('{done}', calls or _NOTHING) for part in (before, after))

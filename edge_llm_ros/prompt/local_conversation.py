@@ -31,7 +31,7 @@ from edge_llm_ros.flow.forethought import Occasion
 from edge_llm_ros.flow.metrics import TokenCounts
 from edge_llm_ros.flow.model import CallCanceled, CallMade, Prefilling, Writing
 from edge_llm_ros.flow.tool import (
-    Choices, FINISH, NO_CHOICES, Observation, Status, ToolCall, ToolSchema)
+    Choices, FINISH, NO_CHOICES, Observation, ToolCall, ToolSchema)
 from edge_llm_ros.prompt.call_text import forethought_of, free_text_tokens, without_frame
 from edge_llm_ros.prompt.chat_format import ChatFormat
 from edge_llm_ros.prompt.generation_limits import GenerationLimits
@@ -123,7 +123,7 @@ class LocalConversation:
         model = self._model
         text = shortened(observation.text, model.limits.observation_tokens,
                          lambda text: len(model.engine.tokenize(text, False)))
-        if call.name != FINISH and observation.status in (Status.SUCCEEDED, Status.DRY_RUN):
+        if call.name != FINISH and observation.worked:
             self._done.append(call)
         if model.reminder is not None:
             text = model.reminder.after(text, self._instruction, self._done)

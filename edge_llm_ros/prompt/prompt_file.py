@@ -68,8 +68,8 @@ class ExampleGoal(_Strict):
 
         :param tools: by name; the model writes arguments in their order, so its examples do
         """
-        calls = [f'{step.call} {" ".join(str(v) for v in step.arguments.values())}'.strip()
-                 if step.call != FINISH else FINISH for step in self.steps]
+        calls = [FINISH if step.call == FINISH else ToolCall(step.call, step.arguments).in_words()
+                 for step in self.steps]
         done = ['Done: ' + (', '.join(calls[:i]) or 'nothing') for i in range(len(calls))]
         judgement = Judgement.CAN_DO
         if self.judgement:

@@ -43,15 +43,12 @@ class ResultView:
 
     def __init__(self, tool: Tool, message_class: Any, where: str,
                  characters: int = MAX_CHARACTERS) -> None:
-        fields = tool.result
-        if isinstance(fields, list):
-            fields = {path.split('.')[-1]: ResultField(field=path) for path in fields}
-        self._fields = fields
+        self._fields = tool.result_fields()
         self._characters = characters
         self._kinds: dict[str, Any] = {}
         self.has_success = 'success' in field_types(message_class)
         self._has_message = 'message' in field_types(message_class)
-        for name, field in fields.items():
+        for name, field in self._fields.items():
             try:
                 self._kinds[name] = field_type(message_class, field.field)
                 _check(name, field, self._kinds[name])

@@ -149,6 +149,12 @@ class Tool(StrictModel):
                              'use requires')
         return self
 
+    def result_fields(self) -> dict[str, ResultField]:
+        """Return what the model is told, by name; a path's last part is its name."""
+        if isinstance(self.result, list):
+            return {path.split('.')[-1]: ResultField(field=path) for path in self.result}
+        return self.result
+
     @model_validator(mode='after')
     def _one_verb(self) -> Tool:
         verbs = [name for name in ('service', 'action', 'publish', 'read') if getattr(self, name)]
