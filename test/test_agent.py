@@ -21,7 +21,7 @@ import threading
 import time
 
 from edge_llm_ros.agent.agent import Agent
-from edge_llm_ros.agent.named_values import NamedValues
+from edge_llm_ros.prompt.named_values import NamedValues
 from edge_llm_ros.agent.recovery_hints import RecoveryHints
 from edge_llm_ros.flow.cancellation import Cancellation
 from edge_llm_ros.flow.errors import CallCutShort, ContextFull, EngineError

@@ -103,6 +103,7 @@ class _Run:
         self._questioned = Metrics()
         self._occasion = Occasion.FIRST
         self._forethought = ''
+        self._planned = False
         self.note = ''
         self._facts = NO_FACTS
         self._allowed = goal.allowed_tools
@@ -208,7 +209,8 @@ class _Run:
             yield Event(EventKind.STEP_DONE, step, '', self._now())
             if self._cancellation.canceled:
                 return self._ended()
-            if self._guard.is_loop(call, observation):
+            if self._guard.is_loop(call, observation) and not (
+                    self._planned and observation.worked):
                 return Outcome.LOOP, (
                     f'The model repeated {call.name} {step.arguments} with the same result.')
         return Outcome.MAX_STEPS, f'The goal was not reached in {self._goal.max_steps} steps.'
@@ -261,7 +263,7 @@ class _Run:
         for event in self._conversation.next_call(
                 allowed, cancellation, self._facts.choices, self._occasion):
             if isinstance(event, CallMade):
-                self._forethought = event.forethought
+                self._forethought, self._planned = event.forethought, event.planned
                 cost = Metrics(
                     steps=1, tokens=event.counts, first_token=event.first_token,
                     worst_first_token=event.first_token, first_call=event.seconds,

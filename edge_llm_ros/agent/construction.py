@@ -20,11 +20,12 @@ from collections.abc import Sequence
 import os
 from typing import Any
 
-from edge_llm_ros.agent.parameters import Parameters, PLAN_SHORT
+from edge_llm_ros.agent.parameters import Parameters, PLAN_SHORT, PROGRAMS
 from edge_llm_ros.flow.engine import Engine, EngineConfig, Sampling
 from edge_llm_ros.flow.forethought import ForethoughtSettings, Reasoning
 from edge_llm_ros.flow.goal import FinishCheckMode
 from edge_llm_ros.flow.tool import ToolSchema
+from edge_llm_ros.program.program_model import ProgramModel
 from edge_llm_ros.prompt.chat_format import Example
 from edge_llm_ros.prompt.forethought import Forethought
 from edge_llm_ros.prompt.formats import chat_format
@@ -79,9 +80,12 @@ def planning_model(engine: Engine, parameters: Parameters, prompt: PromptFile,
     :param prompt: where the examples are from
     :raises ConfigError: if prompt and tools do not fit into the context
     """
+    frames = chat_format(parameters['chat_format'], engine.info())
+    limits = generation_limits(parameters)
+    if parameters['act_by'] == PROGRAMS:
+        return ProgramModel(engine, frames, prompt, tools, limits)
     reminder = GoalReminder(prompt.words.reminder) if parameters['goal_reminder'] else None
-    return LocalModel(engine, chat_format(parameters['chat_format'], engine.info()),
-                      prompt.system, tools, examples, generation_limits(parameters),
+    return LocalModel(engine, frames, prompt.system, tools, examples, limits,
                       forethought=_forethought(engine, parameters, prompt), reminder=reminder)
 
 

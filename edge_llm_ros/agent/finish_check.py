@@ -19,7 +19,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from edge_llm_ros.agent.named_values import NamedValues
+from edge_llm_ros.prompt.named_values import NamedValues
 from edge_llm_ros.flow.canonical_json import canonical_json
 from edge_llm_ros.flow.goal import FinishCheckMode
 from edge_llm_ros.flow.tool import COMPARE, Observation, Status, ToolCall, ToolSchema

@@ -69,6 +69,7 @@ class PlannerParameter:
 
 P = PlannerParameter
 PLAN_SHORT = 'short'
+CALLS, PROGRAMS = ACT_BY = ('calls', 'programs')
 GOAL_POLICIES = ('queue', 'reject', 'preempt')
 PARAMETERS: Sequence[PlannerParameter] = (
     P('autostart', False, 'Configure and activate by itself when it starts.'),
@@ -78,6 +79,9 @@ PARAMETERS: Sequence[PlannerParameter] = (
     P('chat_format', 'auto', 'How messages are framed; auto asks the model file.', choices=NAMES),
     P('tool_files', [''], 'YAML files of the tools, merged in order.'),
     P('prompt_file', '', 'YAML file of the system prompt and the examples.'),
+    P('act_by', 'calls', 'What the model writes: one call a turn, or a program of several calls '
+      'with conditions and loops, which is run call by call. Each needs its own prompt_file.',
+      choices=ACT_BY),
     P('goal_reminder', False, 'Whether each result is followed by the goal and what was done '
       'for it.'),
     P('triage', False, 'Whether the model first judges a goal; where it finds it impossible, '

@@ -41,6 +41,10 @@ OWN: Mapping[str, dict[str, Any]] = {
     'baseline': {'reuse': False, 'force': False, 'guess': False}}
 PEERS = ('llama_cpp_python', 'llama_server')
 _ONCE = ('ours_nocache', 'baseline')  # slow, and what they show is large
+# Where an arm shows what it is for. On the others it costs minutes, and is run with everything.
+_SHOWN_ON: Mapping[str, Sequence[str]] = {
+    IN_PROCESS: ('four_turn', 'missions'), 'ours_noforced': ('new_goal', 'missions'),
+    'ours_nocache': ('new_goal', 'ten_turn'), 'baseline': ('new_goal', 'four_turn')}
 
 
 @dataclass(frozen=True)
@@ -89,16 +93,26 @@ def chosen(names: Sequence[str], scale: float) -> list[Workload]:
             else found[name] for name in names]
 
 
-def run_arms(arms: Sequence[Arm], script: Script, workload: Workload, repeats: int,
-             tell: Callable[[str], None]) -> Iterator[StepRecord]:
-    """Run all arms on a workload, interleaved; the first round is dropped where there is more."""
-    rounds = range(repeats + 1) if repeats > 1 else range(1, 2)
+def shown_on(arm: str, workload: str) -> bool:
+    """Say whether an arm runs on a workload where not everything is asked for."""
+    return workload in _SHOWN_ON.get(arm, (workload,))
+
+
+def run_arms(arms: Sequence[Arm], script: Script, workload: Workload, repeats: int, *, warm: bool,
+             everything: bool, tell: Callable[[str], None]) -> Iterator[StepRecord]:
+    """
+    Run arms on a workload, interleaved.
+
+    :param warm: whether they have run before; else a first round is dropped where there is more
+    :param everything: the slow arms in each round, too
+    """
+    rounds = range(0 if repeats > 1 and not warm else 1, repeats + 1)
     meter = EnergyMeter()
     for repeat in rounds:
         # Texts of its own: nothing may be found that an earlier round left behind.
         steps = list(script.steps(workload, repeat))
         for arm in arms:
-            if arm.name in _ONCE and repeat != 1:
+            if arm.name in _ONCE and repeat != 1 and not everything:
                 continue
             arm.begin(workload, script, repeat)
             records = []

@@ -41,6 +41,7 @@ from edge_llm_ros.flow.errors import EdgeLlmError
 
 _KV = ('counts', 'first_token', 'fork', 'configure', 'cancel', 'growth')
 _PARTS = ('speed', *_KV, 'gate', 'ros', 'kv_types')
+_ARMS = [*speed.OWN, *speed.PEERS]
 _WORKLOADS = ('new_goal', 'four_turn', 'ten_turn', 'missions', 'argument_copy')
 
 
@@ -64,8 +65,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
                         help='a small model for what is only counted')
     parser.add_argument('--baseline-model', default='', metavar='GGUF',
                         help='of the arm baseline; the same model in F16, where there is one')
-    parser.add_argument('--arms', nargs='+', default=[*speed.OWN, *speed.PEERS],
-                        choices=[*speed.OWN, *speed.PEERS], metavar='ARM')
+    parser.add_argument('--arms', nargs='+', default=_ARMS, choices=_ARMS, metavar='ARM',
+                        help=f'of {", ".join(_ARMS)}; default: all, the slow ones only on the '
+                             'workloads that they are for')
     parser.add_argument('--workloads', nargs='+', default=list(_WORKLOADS),
                         choices=[w.name for w in workloads() if w.scripted],
                         metavar='WORKLOAD')
@@ -167,8 +169,12 @@ def _speed(args: argparse.Namespace, found: _Findings) -> None:
         if own is None:
             raise EdgeLlmError(f'--arms: one of {", ".join(speed.OWN)} is needed.')
         script = Script(own.engine, own.engine.info())
-        for workload in chosen:
-            found.records += speed.run_arms(arms, script, workload, args.repeats, _tell)
+        everything = args.full or bool(args.synthetic) or args.arms != _ARMS
+        for index, workload in enumerate(chosen):
+            here = [arm for arm in arms if everything or speed.shown_on(arm.name, workload.name)]
+            found.records += speed.run_arms(
+                here, script, workload, args.repeats, warm=index > 0, everything=args.full,
+                tell=_tell)
         found.facts = {arm.name: arm.facts() for arm in arms}
     finally:
         for arm in arms:

@@ -74,6 +74,7 @@ class Generation:
         self._decode_calls = 0
         self._start = time.monotonic()
         self._first_token: float | None = None
+        self._biased = not request.biased
         self._append_forced()
 
     @property
@@ -163,8 +164,12 @@ class Generation:
         :param row: of the batch, after which it comes
         :param at: index of the token among those generated
         """
-        token = self._sampler.choose(
-            self._context.logits(row), mask, self._request.sampling, self._random)
+        logits = self._context.logits(row)
+        if not self._biased and all(
+                mask[token // 32] >> np.uint32(token % 32) & 1 for token in self._request.biased):
+            self._biased, logits = True, logits.copy()
+            logits[list(self._request.biased)] += np.asarray(self._request.bias, np.float32)
+        token = self._sampler.choose(logits, mask, self._request.sampling, self._random)
         if self._first_token is None:
             self._first_token = time.monotonic() - self._start
         return self._request.script[at] if self._request.script else token

@@ -99,7 +99,12 @@ class Matcher:
         """Return the tokens that must come next, consumed already; empty at a choice."""
         tokens: list[int] = self._matcher.compute_ff_tokens()
         self._check()
-        if not tokens and not self.complete:
+        if tokens:
+            # The last space of an indent goes to the word after it (as in "   " and " say"), which
+            # llguidance does not know: whether white space is a token of its own is left open.
+            while tokens and self._words.piece(tokens[-1]).isspace():
+                tokens.pop()
+        elif not self.complete:
             few = self._few(self.mask())
             tokens = few if len(few) == 1 else self._forced_by_its_bytes(few)
         if tokens:
@@ -134,7 +139,7 @@ class Matcher:
             return []
         token = self._words.first_token(forced)
         certain = token in allowed and self._words.piece(token) == max(pieces, key=len)
-        return [token] if certain else []
+        return [token] if certain and not self._words.piece(token).isspace() else []
 
     def words(self) -> Sequence[tuple[int, bytes]]:
         """

@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from edge_llm_ros.flow.errors import ConfigError
+from edge_llm_ros.program.stubs import called_tools
 from edge_llm_ros.prompt.prompt_file import PromptFile
 from edge_llm_ros.tools.builtins import builtin_schemas, Builtins
 from edge_llm_ros.tools.read_file import read_file
@@ -115,8 +116,10 @@ def fitting_prompt(prompt_file: Path, tools: ToolFile) -> PromptFile:
     """Return a prompt file without the examples that call tools which are not there."""
     prompt = read_file(str(prompt_file), PromptFile)
     known = {*tools.tools, *(schema.name for schema in builtin_schemas(tools.builtins))}
-    return prompt.model_copy(update={'examples': [
-        e for e in prompt.examples if all(step.call in known for step in e.steps)]})
+    return prompt.model_copy(update={
+        'examples': [e for e in prompt.examples if all(step.call in known for step in e.steps)],
+        'programs': [p for p in prompt.programs
+                     if all(called_tools(text) <= known for text in p.texts())]})
 
 
 def write_prompt(prompt_file: Path, tools: ToolFile, path: Path) -> None:

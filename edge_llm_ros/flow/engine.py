@@ -192,6 +192,9 @@ class GenerateRequest:
     :param grammar: a Lark grammar of llguidance, from the first generated token to the end of turn
     :param max_tokens: generated tokens at most
     :param script: for benchmarks: every choice is computed, and then this is taken; empty for none
+    :param biased: tokens; where all of them may come next for the first time, ``bias`` is added to
+        their logits
+    :param bias: as many numbers
     """
 
     id: str
@@ -201,6 +204,8 @@ class GenerateRequest:
     max_tokens: int
     sampling: Sampling = Sampling()
     script: tuple[int, ...] = ()
+    biased: tuple[int, ...] = ()
+    bias: tuple[float, ...] = ()
 
 
 @dataclass(frozen=True)

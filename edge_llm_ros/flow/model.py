@@ -52,6 +52,7 @@ class CallMade:
     :param decode: seconds of generation after first tokens
     :param lost: why more was evaluated than an ideal cache would; empty where it was not
     :param forethought: what the model wrote before it
+    :param planned: whether it is part of a program: repeating it may be what that is for
     """
 
     call: ToolCall
@@ -61,6 +62,7 @@ class CallMade:
     lost: str = ''
     decode: float = 0.0
     forethought: str = ''
+    planned: bool = False
 
 
 @dataclass(frozen=True)

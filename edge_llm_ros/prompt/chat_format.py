@@ -52,6 +52,14 @@ class Example:
         return [(text, *step) for text, step in zip(before, self.steps)]
 
 
+@dataclass(frozen=True)
+class PlainTurn:
+    """What a person says, and what the model answers."""
+
+    said: str
+    answer: str
+
+
 class ChatFormat(Protocol):
     """
     One way to write a conversation.
@@ -67,6 +75,9 @@ class ChatFormat(Protocol):
     def prefix(self, system: str, tools: Sequence[ToolSchema], examples: Sequence[Example]
                ) -> list[Piece]:
         """Return the blocks that never change: system, tools, static examples."""
+
+    def plain_prefix(self, system: str, turns: Sequence[PlainTurn]) -> list[Piece]:
+        """Return blocks that never change where the model answers in plain text."""
 
     def instruction(self, text: str, first: bool) -> list[Piece]:
         """
@@ -110,6 +121,15 @@ def example_pieces(chat_format: ChatFormat, examples: Sequence[Example]) -> list
         for before, call, observation in example.turns():
             pieces += [*chat_format.call_prompt(), *before, *chat_format.call(call)]
             pieces += chat_format.observation(call, observation) if observation else []
+    return pieces
+
+
+def plain_turns(chat_format: ChatFormat, turns: Sequence[PlainTurn]) -> list[Piece]:
+    """Return turns in plain text as a conversation in a chat format."""
+    pieces: list[Piece] = []
+    for turn in turns:
+        pieces += [*chat_format.instruction(turn.said, first=False), *chat_format.call_prompt(),
+                   Data(turn.answer), Markup(chat_format.end_of_turn)]
     return pieces
 
 

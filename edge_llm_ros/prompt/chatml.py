@@ -24,7 +24,7 @@ from edge_llm_ros.flow.tool import ToolCall, ToolSchema
 from edge_llm_ros.prompt.call_grammar import (
     Branch, call_grammar, literal, sentence_grammar)
 from edge_llm_ros.prompt.chat_format import (
-    Example, example_pieces, parse_json_call, signature, with_frame)
+    Example, example_pieces, parse_json_call, plain_turns, PlainTurn, signature, with_frame)
 from edge_llm_ros.prompt.pieces import Data, Markup, Piece
 
 _BEFORE_TOOLS = (
@@ -60,6 +60,11 @@ class ChatML:
         pieces += [Data('\n' + canonical_json(signature(tool))) for tool in tools]
         pieces += [Markup(_AFTER_TOOLS), Markup('<|im_end|>')]
         return pieces + example_pieces(self, examples)
+
+    def plain_prefix(self, system: str, turns: Sequence[PlainTurn]) -> list[Piece]:
+        """Return the blocks that never change where the model answers in plain text."""
+        return [Markup(self._bos + '<|im_start|>system\n'), Data(system), Markup('<|im_end|>'),
+                *plain_turns(self, turns)]
 
     def instruction(self, text: str, first: bool) -> list[Piece]:
         """Return a person's message."""

@@ -24,7 +24,7 @@ from edge_llm_ros.flow.tool import ToolCall, ToolSchema
 from edge_llm_ros.prompt.call_grammar import (
     Branch, call_grammar, literal, sentence_grammar)
 from edge_llm_ros.prompt.chat_format import (
-    Example, example_pieces, parse_json_call, signature, with_frame)
+    Example, example_pieces, parse_json_call, plain_turns, PlainTurn, signature, with_frame)
 from edge_llm_ros.prompt.pieces import Data, Markup, Piece
 
 _BEFORE_TOOLS = '\n\nThe functions that you can call, one JSON signature a line:'
@@ -61,6 +61,11 @@ class Llama3:
         text = '\n'.join([system + _BEFORE_TOOLS, *lines]) + _AFTER_TOOLS
         pieces: list[Piece] = [Markup('<|begin_of_text|>'), *self._turn('system', text)]
         return pieces + example_pieces(self, examples)
+
+    def plain_prefix(self, system: str, turns: Sequence[PlainTurn]) -> list[Piece]:
+        """Return the blocks that never change where the model answers in plain text."""
+        return [Markup('<|begin_of_text|>'), *self._turn('system', system),
+                *plain_turns(self, turns)]
 
     def instruction(self, text: str, first: bool) -> list[Piece]:
         """Return a person's message."""

@@ -16,7 +16,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from dataclasses import replace
 import itertools
 import logging
@@ -97,6 +97,7 @@ class LocalConversation:
         self._told = time.monotonic()
         self._instruction = ''
         self._done: list[ToolCall] = []
+        self.bias: Mapping[int, float] = {}
 
     @property
     def tokens(self) -> Tokens:
@@ -181,7 +182,7 @@ class LocalConversation:
         new = min(self._new + len(opening), completion.prefill)
         self._spent += TokenCounts(
             cached=completion.cached, prefill=completion.prefill, new=new,
-            decode_calls=completion.decode_calls) + _all_generated(completion)
+            decode_calls=completion.decode_calls) + all_generated(completion)
         self._new = max(0, self._new + len(opening) - new)
 
     def _generate(self, tokens: Tokens, grammar: str, max_tokens: int, cancellation: Cancellation
@@ -190,7 +191,8 @@ class LocalConversation:
         engine = self._model.engine
         request = GenerateRequest(
             id=f'call {next(_requests)}', session=self.name, tokens=tokens, grammar=grammar,
-            max_tokens=max_tokens, sampling=self._model.limits.sampling)
+            max_tokens=max_tokens, sampling=self._model.limits.sampling,
+            biased=tuple(self.bias), bias=tuple(self.bias.values()))
         withdraw = cancellation.on_cancel(lambda: engine.cancel(request.id))
         try:
             for event in engine.generate(request):
@@ -276,7 +278,7 @@ class LocalConversation:
         self._lost = completion.lost or self._lost
         if completion.stop is not Stop.COMPLETE:
             self._new = max(0, self._new - new)
-            counts += _all_generated(completion)
+            counts += all_generated(completion)
         if completion.stop is Stop.CANCELED:
             return CallCanceled(counts, seconds)
         if completion.stop is Stop.LENGTH:
@@ -284,8 +286,7 @@ class LocalConversation:
                 f'a call did not end within call_tokens = {self._model.limits.call_tokens}.',
                 counts, seconds)
         text = self._model.engine.detokenize(completion.tokens).decode('utf-8', 'replace')
-        before = forethought_of(text, self._model.format.frame)
-        call = self._model.format.parse(text[len(before):])
+        before, call = self._read(text)
         self._transcript.append(Message(MessageKind.CALL, opening + completion.tokens))
         self._new = 0 if completion.decode_calls else self._new + len(opening)
         first_token = seconds - (completion.seconds - completion.first_token)
@@ -293,6 +294,11 @@ class LocalConversation:
         lost, self._lost, self._decode_seconds = self._lost, '', 0.0
         return CallMade(call, counts + self._generated(completion, call, before), first_token,
                         seconds, lost, decode, before.strip())
+
+    def _read(self, text: str) -> tuple[str, ToolCall]:
+        """Return what stands before the call in a complete turn, and the call."""
+        before = forethought_of(text, self._model.format.frame)
+        return before, self._model.format.parse(text[len(before):])
 
     def _generated(self, completion: Completion, call: ToolCall, before: str) -> TokenCounts:
         """Count what was generated before the call, and between its frame's ends."""
@@ -311,8 +317,8 @@ class LocalConversation:
             accepted_draft=origins.count(ACCEPTED), draft=completion.guessed, text=sum(in_text))
 
 
-def _all_generated(completion: Completion) -> TokenCounts:
-    """Count what was generated of a call that was not kept, its frame included."""
+def all_generated(completion: Completion) -> TokenCounts:
+    """Count all that was generated, the frame of a call included."""
     return TokenCounts(sampled=completion.origins.count(SAMPLED),
                        forced=completion.origins.count(FORCED),
                        accepted_draft=completion.origins.count(ACCEPTED),

@@ -146,9 +146,13 @@ class LocalModel:
         if conversation is None:
             # An id of our own cannot be one that a client chose.
             name = f'session {session_id}' if session_id else f'goal {next(self._names)}'
-            conversation = LocalConversation(self, name, bool(session_id))
+            conversation = self._begin(name, bool(session_id))
         if session_id:
             self._conversations[session_id] = conversation
             while len(self._conversations) > self._kept:
                 self.engine.release(self._conversations.popitem(last=False)[1].name)
         return conversation
+
+    def _begin(self, name: str, lasting: bool) -> LocalConversation:
+        """Return a new conversation."""
+        return LocalConversation(self, name, lasting)

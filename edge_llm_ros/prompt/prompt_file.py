@@ -23,7 +23,7 @@ from edge_llm_ros.flow.canonical_json import canonical_json
 from edge_llm_ros.flow.errors import ConfigError
 from edge_llm_ros.flow.forethought import Judgement
 from edge_llm_ros.flow.tool import FINISH, ToolCall, ToolSchema
-from edge_llm_ros.prompt.chat_format import Example
+from edge_llm_ros.prompt.chat_format import Example, PlainTurn
 from edge_llm_ros.prompt.forethought import MOST_SUB_GOALS
 from edge_llm_ros.prompt.words import Words
 from pydantic import BaseModel, ConfigDict, Field
@@ -89,13 +89,70 @@ class ExampleGoal(_Strict):
                   for step, text, call in zip(self.steps, done, calls)))
 
 
+def judgement_line(judgement: str) -> str:
+    """Return the line that says what kind of goal it is, before a program."""
+    return f'# {judgement}\n'
+
+
+class JudgementBias(_Strict):
+    """
+    What is added to the logits of a judgement.
+
+    A model of few parameters ranks goals well, but its threshold is anywhere: these move it.
+    """
+
+    unclear: float = Field(default=0.0, ge=-100, le=100)
+    impossible: float = Field(default=0.0, ge=-100, le=100)
+    harmful: float = Field(default=0.0, ge=-100, le=100)
+
+
+class StoppedProgram(_Strict):
+    """Why a program did not go on, and the program that then follows."""
+
+    stopped: str = Field(min_length=1)
+    program: str = Field(min_length=1)
+
+
+class ExampleProgram(_Strict):
+    """
+    A goal and the program that reaches it; others where that one was stopped.
+
+    :param judgement: of the goal, which the model writes before its program
+    """
+
+    goal: str = Field(min_length=1)
+    judgement: Literal['fine', 'unclear', 'impossible', 'harmful'] = 'fine'
+    program: str = Field(min_length=1)
+    then: list[StoppedProgram] = Field(default_factory=list, max_length=8)
+
+    def texts(self) -> list[str]:
+        """Return its programs."""
+        return [self.program, *(more.program for more in self.then)]
+
+    def turns(self, words: Words, judged: bool) -> list[PlainTurn]:
+        """Return it as a conversation."""
+        before = judgement_line(self.judgement) if judged else ''
+        return [PlainTurn(self.goal, before + self.program), *(
+            PlainTurn(words.stopped.format(reason=more.stopped), more.program)
+            for more in self.then)]
+
+
 class PromptFile(_Strict):
-    """A prompt file."""
+    """
+    A prompt file.
+
+    :param examples: for a model that makes calls
+    :param programs: for one that writes programs
+    :param judgement_bias: has the model say of each goal what kind it is before it writes a
+        program; only a fine one gets one that does something
+    """
 
     version: Literal[1]
     system: str = Field(min_length=1)
     words: Words = Field(default_factory=Words)
     examples: list[ExampleGoal] = Field(default_factory=list, max_length=32)
+    programs: list[ExampleProgram] = Field(default_factory=list, max_length=256)
+    judgement_bias: JudgementBias | None = None
 
     def for_tools(self, path: str, tools: Sequence[ToolSchema]) -> list[Example]:
         """

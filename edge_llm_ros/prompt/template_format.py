@@ -26,7 +26,8 @@ from edge_llm_ros.flow.errors import ConfigError
 from edge_llm_ros.flow.tool import ToolCall, ToolSchema
 from edge_llm_ros.prompt.call_grammar import (
     Branch, call_grammar, literal, sentence_grammar)
-from edge_llm_ros.prompt.chat_format import Example, parse_json_call, signature
+from edge_llm_ros.prompt.chat_format import (
+    Example, parse_json_call, PlainTurn, signature)
 from edge_llm_ros.prompt.pieces import Data, Markup, Piece
 from edge_llm_ros.prompt.template_renderer import render
 
@@ -153,20 +154,28 @@ class TemplateFormat:
                ) -> list[Piece]:
         """Return the blocks that never change, up to where the first instruction begins."""
         lines = [canonical_json(signature(tool)) for tool in tools]
-        contents: list[list[Piece]] = [
-            [Data('\n'.join([system + _BEFORE_TOOLS, *lines]) + _AFTER_TOOLS)]]
-        static = [{'role': 'system'}]
+        messages: list[tuple[str, list[Piece]]] = [
+            ('system', [Data('\n'.join([system + _BEFORE_TOOLS, *lines]) + _AFTER_TOOLS)])]
         for example in examples:
-            messages: list[tuple[str, list[Piece]]] = [('user', [Data(example.instruction)])]
+            messages.append(('user', [Data(example.instruction)]))
             for before, call, observation in example.turns():
                 messages.append(('assistant', [*before, Data(self._body(call))]))
                 messages += [('user', [Data(self._result(call, observation))])] if (
                     observation) else []
-            static += [{'role': role} for role, _ in messages]
-            contents += [content for _, content in messages]
-        text, self._frames = self._read_frames(static)
+        return self._static(messages)
+
+    def plain_prefix(self, system: str, turns: Sequence[PlainTurn]) -> list[Piece]:
+        """Return the blocks that never change where the model answers in plain text."""
+        messages: list[tuple[str, list[Piece]]] = [('system', [Data(system)])]
+        for turn in turns:
+            messages += [('user', [Data(turn.said)]), ('assistant', [Data(turn.answer)])]
+        return self._static(messages)
+
+    def _static(self, messages: Sequence[tuple[str, list[Piece]]]) -> list[Piece]:
+        """Return messages that never change, up to where the first instruction begins."""
+        text, self._frames = self._read_frames([{'role': role} for role, _ in messages])
         pieces: list[Piece] = []
-        for i, content in enumerate(contents):
+        for i, (_, content) in enumerate(messages):
             if _placeholder(i) not in text:
                 raise ConfigError(
                     f'chat_format: json cannot be used with {self._info.path!r}: its chat '

@@ -68,6 +68,13 @@ class Words(BaseModel):
     :param plan_opening: stands before the sub-goals
     :param plan_explained: what the system message says of sub-goals
     :param reminder: follows a result; {goal} and {done} are filled in
+    :param stopped: why a program did not go on; {reason} is filled in
+    :param failed: such a reason, after a call that was made twice: {call} and {error}
+    :param given_up: ends a goal whose call the model makes again and again
+    :param unused: such a reason: the goal names {names}, and the program has nothing of it
+    :param guessed: such a reason: the program has {names}, of which nobody spoke
+    :param excluding: words of goals of which not everything that they name has to be used
+    :param found: what the goal before this one read, for the next; {values} are filled in
     :param thought_opening: stands before a thought, where the model has no tags for it
     :param thought_explained: what the system message says of thoughts
     """
@@ -105,6 +112,17 @@ class Words(BaseModel):
         '- Before the first call write a plan: each part of the goal in a line, in order. After '
         'a call that failed write what is left to do.')
     reminder: _Text = 'Goal: {goal}\nDone: {done}'
+    stopped: _Text = 'Stopped: {reason}'
+    failed: _Text = '{call} failed twice: {error}'
+    given_up: _Text = '{call} failed: {error}'
+    unused: _Text = (
+        'Not run: it does nothing at {names}, which was said. Write all of it again.')
+    guessed: _Text = (
+        'Not run: nobody said {names}. Write it again, or ask if it is not known.')
+    excluding: tuple[_Line, ...] = (
+        'not', "don't", 'never', 'without', 'except', 'instead', 'no', 'avoid', '不', '别', '除',
+        '没', '无')
+    found: _Text = '({values})'
     thought_opening: _Line = 'Thought: '
     thought_explained: _Text = (
         '- Before each call write in a line what is done and what comes next.')

@@ -25,28 +25,44 @@ _FEWEST = 3  # values of an argument that are names; on and off are none
 _SHORTEST = 3  # letters of a name that is looked for in a text
 
 
-class NamedValues:
+Names = Mapping[str, tuple[str, ...]]
+"""What values of arguments are called, by the values."""
+
+
+def nameable(tools: Sequence[ToolSchema]) -> Names:
     """
-    The values of arguments that a goal names.
+    Return the values of arguments that goals name: places, but not on and off.
 
     A value is named by itself, with spaces for its underscores, or by what stands in brackets
     after it in the description of the argument: ``lab (laboratory)``.
+    """
+    names: dict[str, tuple[str, ...]] = {}
+    for tool in tools:
+        for schema in tool.parameters['properties'].values():
+            values = [v for v in schema.get('enum', ()) if isinstance(v, str)]
+            if len(values) >= _FEWEST:
+                names.update((value, _names(value, schema)) for value in values)
+    return names
+
+
+def named(texts: Sequence[str], names: Names) -> list[str]:
+    """Return the values that texts name."""
+    return [value for value, words in names.items() if any(
+        mentions(text, word) for text in texts for word in (value, *words))]
+
+
+class NamedValues:
+    """
+    The values of arguments that a goal names.
 
     :param conditional: words of goals of which not everything that they name is to be done
     """
 
     def __init__(self, instruction: str, tools: Sequence[ToolSchema], conditional: Sequence[str]
                  ) -> None:
-        names: dict[str, tuple[str, ...]] = {}
-        for tool in tools:
-            for schema in tool.parameters['properties'].values():
-                values = [v for v in schema.get('enum', ()) if isinstance(v, str)]
-                if len(values) >= _FEWEST:
-                    names.update((value, _names(value, schema)) for value in values)
-        if any(_mentions(instruction, word) for word in conditional):
-            names = {}
-        self._named = {value: words for value, words in names.items()
-                       if any(_mentions(instruction, word) for word in words)}
+        self._names = nameable(tools)
+        self._named = [] if any(mentions(instruction, word) for word in conditional) else (
+            named([instruction], self._names))
 
     def unused(self, told: Sequence[str]) -> list[str]:
         """
@@ -54,8 +70,8 @@ class NamedValues:
 
         :param told: calls with what came of them
         """
-        return [value for value, words in self._named.items() if not any(
-            _mentions(text, word) for text in told for word in (value, *words))]
+        used = named(told, self._names)
+        return [value for value in self._named if value not in used]
 
 
 def _names(value: str, schema: Mapping[str, object]) -> tuple[str, ...]:
@@ -64,8 +80,8 @@ def _names(value: str, schema: Mapping[str, object]) -> tuple[str, ...]:
     return tuple(name for name in names if len(name) >= _SHORTEST or not name.isascii())
 
 
-def _mentions(text: str, word: str) -> bool:
-    # Chinese has no spaces between words.
+def mentions(text: str, word: str) -> bool:
+    """Say whether a word stands in a text; Chinese has no spaces between words."""
     pattern = rf'(?<![A-Za-z_]){re.escape(word)}(?![A-Za-z_])' if word.isascii() else (
         re.escape(word))
     return re.search(pattern, text, re.IGNORECASE) is not None

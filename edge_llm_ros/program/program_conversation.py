@@ -1,0 +1,219 @@
+# Copyright 2026 edge_llm_ros contributors
+#
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+
+"""One conversation in which the model writes programs, and their calls are made one by one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+import json
+import re
+from typing import Any, Protocol
+
+from edge_llm_ros.flow.cancellation import Cancellation
+from edge_llm_ros.flow.canonical_json import canonical_json
+from edge_llm_ros.flow.engine import Completion
+from edge_llm_ros.flow.forethought import Occasion
+from edge_llm_ros.flow.metrics import TokenCounts
+from edge_llm_ros.flow.model import CallCanceled, CallMade, Prefilling, Writing
+from edge_llm_ros.flow.tool import (
+    Choices, FINISH, NO_CHOICES, Observation, Status, ToolCall, ToolSchema)
+from edge_llm_ros.program.interpreter import Run
+from edge_llm_ros.program.language import DONE, Ending, ProgramError
+from edge_llm_ros.program.program import Program
+from edge_llm_ros.program.program_check import ProgramCheck
+from edge_llm_ros.program.program_format import PROGRAM
+from edge_llm_ros.prompt.local_conversation import (
+    all_generated, LocalConversation, Owner)
+from edge_llm_ros.prompt.transcript import MessageKind
+from edge_llm_ros.prompt.words import Words
+
+SUMMARY_LENGTH = 160  # characters
+_MOST_HEARD = 64
+_MOST_MISTAKES = 3  # programs in a row that cannot go on by themselves
+_VALUE_LENGTH = 80  # characters of a result that the next goal is told
+_MOST_VALUES = 12
+_NUMBER = re.compile(r'-?(0|[1-9]\d{0,14})(\.\d{1,9})?')
+
+
+class ProgramOwner(Owner, Protocol):
+    """What the conversation needs of its model."""
+
+    words: Words
+    functions: Sequence[ToolSchema]
+    bias: Mapping[int, float]
+
+
+class ProgramConversation(LocalConversation):
+    """
+    A conversation whose turns are programs.
+
+    The agent sees calls, as from any other conversation: those of the program that runs cost
+    nothing. A call that fails, and a program that cannot go on, end it; the model is told why.
+
+    :param name: of the sequence in the engine
+    :param lasting: whether it has a session id
+    """
+
+    def __init__(self, model: ProgramOwner, name: str, lasting: bool) -> None:
+        super().__init__(model, name, lasting)
+        self._owner = model
+        self._heard: list[str] = []
+        self._values: list[str] = []
+        self._begin_goal('')
+
+    def _begin_goal(self, instruction: str) -> None:
+        self._check = ProgramCheck(
+            instruction, self._heard, self._owner.functions, self._owner.words)
+        self._run: Run | None = None
+        self._value: Any = None
+        self._variables: dict[str, Any] = {}
+        self._due: ToolCall | None = None  # whatever the program says
+        self._failures: dict[str, int] = {}  # of calls, since another worked
+        self._error = ''
+        self._mistakes = 0
+        self._occasion = Occasion.FIRST
+
+    def instruct(self, instruction: str, context: str) -> None:
+        """Append what a person asks for, live facts, and what the goal before it found."""
+        found = '; '.join(self._values[-_MOST_VALUES:])
+        self._values = []
+        self._heard = self._heard[-_MOST_HEARD:] + [context] if context else self._heard
+        self._begin_goal(instruction)
+        self._heard.append(instruction)
+        super().instruct(instruction, '\n'.join(filter(None, (
+            self._owner.words.found.format(values=found) if found else '', context))))
+
+    def observe(self, call: ToolCall, observation: Observation) -> None:
+        """
+        Give the program what its call came to, or end it.
+
+        A call that failed is made once more before the model hears of it.
+        """
+        if call.name == FINISH:  # a question whether that is all
+            self._stop(observation.text)
+        elif observation.worked:
+            self._mistakes = 0
+            self._failures = {}  # what it did may be what they need to work
+            self._value = _value(observation.text)
+            self._heard = [*self._heard[-_MOST_HEARD:], observation.text]
+            if not call.arguments:  # else it says what was asked for
+                told = canonical_json(self._value)[:_VALUE_LENGTH]
+                self._values.append(f'{_written(call)} was {told}')
+        else:
+            self._fail(call, observation)
+
+    def _fail(self, call: ToolCall, observation: Observation) -> None:
+        key, words = _written(call), self._owner.words
+        count = self._failures[key] = self._failures.get(key, 0) + 1
+        self._error = words.given_up.format(call=key, error=observation.error)
+        if count == 1 and observation.status is Status.FAILED:
+            self._due = call
+        elif self._run is not None and self._run.in_condition:
+            self._value = None  # whether it works may be what is asked
+        else:
+            self._stop(self._error if count == 1 else words.failed.format(
+                call=key, error=observation.error))
+
+    def _stop(self, reason: str) -> None:
+        """End the program and tell the model why; what it has read stays known."""
+        if self._run is not None:
+            self._variables = dict(self._run.variables)
+        self._run = None
+        self._append(MessageKind.OBSERVATION, self._model.format.observation(
+            ToolCall(PROGRAM), self._owner.words.stopped.format(reason=reason)))
+
+    def next_call(self, allowed: frozenset[str] | None, cancellation: Cancellation,
+                  choices: Choices = NO_CHOICES, occasion: Occasion = Occasion.NEXT
+                  ) -> Iterator[Prefilling | Writing | CallMade | CallCanceled]:
+        """Go on with the program; let the model write one where there is none."""
+        made = CallMade(ToolCall(PROGRAM), TokenCounts(), 0.0, 0.0)
+        call, self._due = self._due, None
+        while call is None:
+            if self._run is None:
+                self.bias = self._owner.bias if self._occasion is Occasion.FIRST else {}
+                for event in super().next_call(
+                        allowed, cancellation, choices, self._occasion):
+                    if isinstance(event, CallMade):
+                        made = _and_again(made, event)
+                    else:
+                        yield event
+                        if isinstance(event, CallCanceled):
+                            return
+                self._occasion = Occasion.NEXT
+            call = self._advance(str(made.call.arguments.get('text', '')))
+        yield replace(made, call=call, planned=True)
+
+    def _advance(self, text: str) -> ToolCall | None:
+        """Return the program's next call; None where it cannot go on and another is due."""
+        try:
+            if self._run is None:
+                program = Program.parse(text, self._owner.functions, self._variables)
+                question = self._check.question(text)
+                if question:
+                    self._stop(question)
+                    return None
+                self._run = program.run()
+            action = self._run.next(self._value)
+        except ProgramError as error:
+            self._mistakes += 1
+            self._stop(str(error))
+            return _finish(False, str(error)) if self._mistakes >= _MOST_MISTAKES else None
+        if isinstance(action, Ending):
+            self._run = None
+            return _finish(action.kind == DONE, action.text)
+        if self._failures.get(_written(action), 0) > 1 and not self._run.in_condition:
+            return _finish(False, self._error)
+        return action
+
+    def _read(self, text: str) -> tuple[str, ToolCall]:
+        return '', self._model.format.parse(text)
+
+    def _generated(self, completion: Completion, call: ToolCall, before: str) -> TokenCounts:
+        return all_generated(completion)
+
+
+def _finish(success: bool, summary: str) -> ToolCall:
+    return ToolCall(FINISH, {'success': success, 'summary': summary[:SUMMARY_LENGTH]})
+
+
+def _and_again(before: CallMade, after: CallMade) -> CallMade:
+    """Return a turn with the cost of those before it that led to no call."""
+    return CallMade(
+        after.call, before.counts + after.counts, before.first_token or after.first_token,
+        before.seconds + after.seconds, after.lost or before.lost, before.decode + after.decode)
+
+
+def _value(text: str) -> Any:
+    """
+    Return what a call's result is to a program: its only field, else all of it.
+
+    Services that have nothing but a text for a number are read as numbers: programs compare them.
+    """
+    try:
+        result = json.loads(text)
+    except ValueError:
+        return text
+    if isinstance(result, dict) and len(result) == 1:
+        result = next(iter(result.values()))
+    if isinstance(result, str) and _NUMBER.fullmatch(result.strip()):
+        return json.loads(result)
+    return result
+
+
+def _written(call: ToolCall) -> str:
+    """Return a call as a program writes it."""
+    values = ', '.join(json.dumps(value, ensure_ascii=False) for value in call.arguments.values())
+    return f'{call.name}({values})'
