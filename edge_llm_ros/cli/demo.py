@@ -109,7 +109,7 @@ def run(args: argparse.Namespace) -> int:
     parameters = {
         'model_path': str(args.model), 'step_budget': 120.0, 'threads': args.threads,
         'prefix_folder': str(args.prefixes),
-        **launched(config),
+        **launched(config / 'planner.yaml'),
         'tool_files': [str(config / 'simulated_robot.yaml')], 'prompt_file': str(
             config / 'prompt.yaml')
     }

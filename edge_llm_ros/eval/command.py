@@ -27,7 +27,7 @@ from edge_llm_ros.eval.arms import Arm, read_arms
 from edge_llm_ros.eval.campaign import run_campaign, selection_of
 from edge_llm_ros.eval.compare import read_report
 from edge_llm_ros.eval.eval_setup import (
-    eval_setup, EvalSetup, launched, parameters_of, PROMPT)
+    CALLS, eval_setup, EvalSetup, launched, parameters_of, PROGRAMS)
 from edge_llm_ros.eval.jobs import run_local
 from edge_llm_ros.eval.mission import Case, KINDS, LANGUAGES, SPLITS
 from edge_llm_ros.eval.model_check_run import check_models
@@ -85,10 +85,13 @@ def setup_of(args: argparse.Namespace, config: Path, way: str, arm: Arm | None =
     """
     arm = arm or Arm('')
     own = {'threads': args.threads, 'prefix_folder': str(args.prefixes)}
+    asked = {**parameters_of(args.set), **arm.parameters}
+    by_calls = args.peer or asked.get('act_by') == 'calls'
+    planner, prompt = CALLS if by_calls else PROGRAMS
     return eval_setup(
-        str(args.model), arm.prompt or args.prompt or config / PROMPT,
+        str(args.model), arm.prompt or args.prompt or config / prompt,
         arm.tools or args.tools or config / 'simulated_robot.yaml', own,
-        {**launched(config), **parameters_of(args.set), **arm.parameters}, way)
+        {**launched(config / planner), **asked}, way)
 
 
 def run_without_ros(args: argparse.Namespace, config: Path) -> int:

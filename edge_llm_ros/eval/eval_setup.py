@@ -31,9 +31,10 @@ import yaml
 # No limits that a loaded machine meets: budgets are steps.
 GOAL_SECONDS = 300.0
 STEP_SECONDS = 120.0
-# Of the package's own prompts, the one with which missions are planned best.
-PROMPT = 'prompt_many_examples.yaml'
-_ANSWERS = ('temperature', 'check_finish', 'recovery_hints', 'goal_reminder', 'triage', 'plan',
+# Of the package's own files, those with which missions are planned best, and by calls.
+PROGRAMS = ('planner_programs.yaml', 'prompt_programs.yaml')
+CALLS = ('planner.yaml', 'prompt_many_examples.yaml')
+_ANSWERS = ('act_by', 'temperature', 'check_finish', 'recovery_hints', 'goal_reminder', 'triage', 'plan',
             'reasoning')
 CONTEXT_TOKENS = 16384  # of the prompt, forty tools and a session
 
@@ -78,14 +79,13 @@ def parameters_of(texts: Sequence[str]) -> dict[str, Any]:
     return parameters
 
 
-def launched(config: Path) -> dict[str, Any]:
+def launched(path: Path) -> dict[str, Any]:
     """
-    Return the parameters with which the launch file starts a planner, as far as answers depend.
+    Return the parameters with which a planner is launched, as far as answers depend on them.
 
-    :param config: folder of the package's own files
-    :raises ConfigError: if planner.yaml is not there or not like that
+    :param path: a parameter file of the package
+    :raises ConfigError: if it is not there or not like that
     """
-    path = config / 'planner.yaml'
     try:
         parameters = read_yaml(str(path))['/**']['ros__parameters']
         return {name: parameters[name] for name in _ANSWERS if name in parameters}

@@ -42,7 +42,7 @@ from edge_llm_ros.prompt.words import Words
 
 SUMMARY_LENGTH = 160  # characters
 _MOST_HEARD = 64
-_MOST_MISTAKES = 3  # programs in a row that cannot go on by themselves
+_MOST_MISTAKES = 3  # programs of a goal that cannot go on by themselves
 _VALUE_LENGTH = 80  # characters of a result that the next goal is told
 _MOST_VALUES = 12
 _NUMBER = re.compile(r'-?(0|[1-9]\d{0,14})(\.\d{1,9})?')
@@ -53,7 +53,9 @@ class ProgramOwner(Owner, Protocol):
 
     words: Words
     functions: Sequence[ToolSchema]
-    bias: Mapping[int, float]
+
+    def bias(self, follows: bool) -> Mapping[int, float]:
+        """Return what is added to the logits of tokens where a goal is judged."""
 
 
 class ProgramConversation(LocalConversation):
@@ -72,6 +74,7 @@ class ProgramConversation(LocalConversation):
         self._owner = model
         self._heard: list[str] = []
         self._values: list[str] = []
+        self._goals = 0
         self._begin_goal('')
 
     def _begin_goal(self, instruction: str) -> None:
@@ -92,6 +95,7 @@ class ProgramConversation(LocalConversation):
         self._values = []
         self._heard = self._heard[-_MOST_HEARD:] + [context] if context else self._heard
         self._begin_goal(instruction)
+        self._goals += 1
         self._heard.append(instruction)
         super().instruct(instruction, '\n'.join(filter(None, (
             self._owner.words.found.format(values=found) if found else '', context))))
@@ -105,7 +109,6 @@ class ProgramConversation(LocalConversation):
         if call.name == FINISH:  # a question whether that is all
             self._stop(observation.text)
         elif observation.worked:
-            self._mistakes = 0
             self._failures = {}  # what it did may be what they need to work
             self._value = _value(observation.text)
             self._heard = [*self._heard[-_MOST_HEARD:], observation.text]
@@ -143,7 +146,8 @@ class ProgramConversation(LocalConversation):
         call, self._due = self._due, None
         while call is None:
             if self._run is None:
-                self.bias = self._owner.bias if self._occasion is Occasion.FIRST else {}
+                self.bias = self._owner.bias(self._goals > 1) if (
+                    self._occasion is Occasion.FIRST) else {}
                 for event in super().next_call(
                         allowed, cancellation, choices, self._occasion):
                     if isinstance(event, CallMade):

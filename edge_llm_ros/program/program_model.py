@@ -35,7 +35,7 @@ from edge_llm_ros.prompt.local_model import LocalModel
 from edge_llm_ros.prompt.pieces import Data
 from edge_llm_ros.prompt.prompt_file import judgement_line, PromptFile
 
-_FINE = 'fine'
+_FINE, _UNCLEAR = 'fine', 'unclear'
 
 
 class ProgramModel(LocalModel):
@@ -63,7 +63,7 @@ class ProgramModel(LocalModel):
                  for turn in example.turns(prompt.words, self._bias is not None)]
         self._programs = ProgramFormat(frames, engine.info(), turns)
         super().__init__(engine, self._programs, prompt.system, tools, [], limits)
-        self.bias = self._biased_tokens()
+        self._tokens_of = self._judging_tokens()
 
     def _begin(self, name: str, lasting: bool) -> LocalConversation:
         return ProgramConversation(self, name, lasting)
@@ -82,17 +82,29 @@ class ProgramModel(LocalModel):
         self.engine.check_grammar(grammar)
         return grammar
 
-    def _biased_tokens(self) -> Mapping[int, float]:
-        """Return what is added to the logits of tokens where the goal is judged."""
+    def bias(self, follows: bool) -> Mapping[int, float]:
+        """
+        Return what is added to the logits of tokens where a goal is judged.
+
+        :param follows: whether the session had goals before, which may say what this one does not
+        """
+        bias = {} if self._bias is None else self._bias.model_dump()
+        if follows:
+            bias.pop(_UNCLEAR, None)
+        return {token: bias.get(name, 0.0) for name, token in self._tokens_of.items()}
+
+    def _judging_tokens(self) -> Mapping[str, int]:
+        """Return the tokens by which judgements begin to differ."""
         if self._bias is None:
             return {}
-        bias = self._bias.model_dump()
-        lines = {name: self.tokens([Data(judgement_line(name))]) for name in (_FINE, *bias)}
+        lines = {name: self.tokens([Data(judgement_line(name))])
+                 for name in (_FINE, *self._bias.model_dump())}
         at = next(i for i, tokens in enumerate(zip(*lines.values())) if len(set(tokens)) > 1)
-        if len({tokens[at] for tokens in lines.values()}) < len(lines):
+        found = {name: tokens[at] for name, tokens in lines.items()}
+        if len(set(found.values())) < len(found):
             raise ConfigError('judgement_bias: this model has no token of its own for each '
                               'judgement. Leave it out.')
-        return {tokens[at]: bias.get(name, 0.0) for name, tokens in lines.items()}
+        return found
 
 
 def _check(prompt: PromptFile, tools: Sequence[ToolSchema]) -> None:
