@@ -19,6 +19,8 @@ from pathlib import Path
 import re
 
 from edge_llm_ros.cli import demo
+from edge_llm_ros.program.program import Program
+from edge_llm_ros.program.stubs import functions
 from edge_llm_ros.prompt.prompt_file import PromptFile
 from edge_llm_ros.tools.builtins import builtin_schemas, Builtins
 from edge_llm_ros.tools.load_tools import load_tools
@@ -28,6 +30,8 @@ import pytest
 CONFIG = Path(__file__).resolve().parent.parent / 'config'
 PROMPTS = [str(CONFIG / name) for name in ('prompt.yaml', 'prompt_many_examples.yaml')]
 EXAMPLES = [e for path in PROMPTS for e in read_file(path, PromptFile).examples]
+PROGRAMS = read_file(str(CONFIG / 'prompt_programs.yaml'), PromptFile).programs
+EXAMPLE_GOALS = [*(e.instruction for e in EXAMPLES), *(p.goal for p in PROGRAMS)]
 PLACES = {
     'kitchen': 'kitchen|厨房', 'dock': 'dock|充电座|充电桩', 'office': 'office|办公室',
     'lab': r'\blab\b|实验室', 'hallway': 'hallway|走廊', 'storage': 'storage|储藏室|仓库',
@@ -65,12 +69,11 @@ def runs(text: str) -> set[tuple[str, ...]]:
 
 
 def test_no_example_shares_a_pair_or_five_words_with_a_demo_goal() -> None:
-    examples = [e.instruction for e in EXAMPLES]
     goals = [g.instruction for g in demo.GOALS]
     assert pairs(goals[0]) == {('go', 'kitchen'), ('go', 'dock')}
     assert pairs(goals[3]) == {('tell', 'lab')} and pairs(goals[4]) == {('go', 'office')}
     for goal in goals:
-        for example in examples:
+        for example in EXAMPLE_GOALS:
             assert not pairs(goal) & pairs(example), (goal, example)
             assert not runs(goal) & runs(example), (goal, example)
 
@@ -92,6 +95,20 @@ def test_examples_are_checked_against_the_tools(tmp_path: Path) -> None:
         path.write_text(text.replace(old, new, 1))
         with pytest.raises(ConfigError, match=reason):
             read_file(str(path), PromptFile).for_tools(str(path), schemas)
+
+
+def test_programs_that_are_examples_can_be_run() -> None:
+    schemas = functions(load_tools([str(CONFIG / 'simulated_robot.yaml')]).schemas())
+    assert len(PROGRAMS) > 100
+    for example in PROGRAMS:
+        for text in example.texts():
+            Program.parse(text, schemas)
+        # What the model is shown of a judgement is what its grammar then allows.
+        endings = {'fine': ('done', 'failed', 'ask'), 'unclear': ('ask',),
+                   'impossible': ('refuse',), 'harmful': ('refuse',)}[example.judgement]
+        assert any(f'{ending}(' in example.program for ending in endings), example.goal
+        if example.judgement != 'fine':
+            assert example.program.startswith(f'{endings[0]}('), example.goal
 
 
 def test_examples_write_arguments_in_the_order_of_the_tool() -> None:

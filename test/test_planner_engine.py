@@ -27,6 +27,7 @@ from edge_llm_interfaces.msg import PlanStep
 from edge_llm_ros.cli.processes import NodeProcess
 from edge_llm_ros.engine.host import RESTARTED
 from edge_llm_ros.ros.conversions import seconds
+import pytest
 from robot_bench import ABORTED, Bench, children, only
 
 OUTCOME, EVENT = Plan.Result, Plan.Feedback
@@ -138,3 +139,62 @@ def test_other_ends_while_a_tool_works(bench: Bench, test_model: str) -> None:
     assert 'the engine process ended with exit code' in end.result.message
     bench.spin(1.2)  # it has to wait before it is started again
     assert _works(bench).metrics.reuse_lost == RESTARTED
+
+
+def _limit(pid: int) -> None:
+    resource.prlimit(pid, resource.RLIMIT_AS, (1 << 20, 1 << 20))
+
+
+def _signal(number: int) -> Callable[[int], None]:
+    return lambda pid: os.kill(pid, number)
+
+
+# By the fault: where a goal meets it, what its message says, and whether it always ends that goal.
+FAULTS: dict[str, tuple[Callable[[int], None], str, str]] = {
+    'SIGKILL': (_kill, 'tool call', 'SIGKILL'),
+    'SIGSEGV': (_signal(signal.SIGSEGV), 'tool call', 'SIGSEGV'),
+    'SIGSTOP': (_signal(signal.SIGSTOP), 'short tool call', 'no sign of life'),
+    # What it has is enough for some steps; what it needs beyond that, it does not get.
+    'memory limit': (_limit, 'short tool call', '')}
+
+
+def _recovers(bench: Bench) -> int:
+    """Ask until a goal works again; return how many ended typed before, which is one at most."""
+    for failed in range(3):
+        result = bench.plan('Hello.', max_steps=1, session_id='s', allowed_tools=['say']).result
+        if result.outcome == OUTCOME.MAX_STEPS:
+            return failed
+        assert result.outcome == OUTCOME.ENGINE_ERROR, result.message
+        bench.spin(1.5)  # a second end in a row waits before it is started again
+    raise AssertionError(bench.logs())
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize('fault', FAULTS)
+def test_every_fault_in_every_phase(bench: Bench, test_model: str, fault: str) -> None:
+    inflict, tool_phase, reason = FAULTS[fault]
+    planner = _start(bench, test_model)
+    _works(bench)
+    for phase in ('idle', 'prefill', 'decode', tool_phase):
+        bench.spin(2.0)  # so that the end before this one is no longer the last of a row
+        if phase == 'idle':
+            inflict(*children(planner.process.pid))
+            bench.spin(0.5)
+        elif reason:
+            assert reason in _break(bench, inflict, planner, phase).message
+        else:
+            tool, context, reached = PHASES[phase]
+            goal = bench.send('Say something long, or go.', context=context, max_steps=2,
+                              session_id='' if context else 's', allowed_tools=[tool])
+            goal.until(reached)
+            inflict(*children(planner.process.pid))
+            assert goal.end(40.0).result.outcome in (OUTCOME.ENGINE_ERROR, OUTCOME.MAX_STEPS)
+        assert _recovers(bench) <= 1, (fault, phase)
+        for pid in children(planner.process.pid):
+            # One that a limit has not ended yet is no part of the next phase.
+            if fault == 'memory limit':
+                _kill(pid)
+        _recovers(bench)
+    assert 'Traceback' not in planner.log_text()
+    planner.process.send_signal(signal.SIGTERM)
+    assert planner.process.wait(5.0) == 0, planner.log_text()

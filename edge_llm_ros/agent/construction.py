@@ -20,8 +20,9 @@ from collections.abc import Sequence
 import os
 from typing import Any
 
-from edge_llm_ros.agent.parameters import Parameters, PLAN_SHORT, PROGRAMS
+from edge_llm_ros.agent.parameters import OFF, Parameters, PLAN_SHORT, PROGRAMS
 from edge_llm_ros.flow.engine import Engine, EngineConfig, Sampling
+from edge_llm_ros.flow.errors import ConfigError
 from edge_llm_ros.flow.forethought import ForethoughtSettings, Reasoning
 from edge_llm_ros.flow.goal import FinishCheckMode
 from edge_llm_ros.flow.tool import ToolSchema
@@ -41,6 +42,7 @@ _ENGINE_FIELDS = (
     'session_ttl', 'spill_bytes')
 _LIMIT_FIELDS = ('call_tokens', 'text_length', 'reasoning_tokens', 'observation_tokens',
                  'session_tokens', 'summary_length')
+_OF_CALLS = ('goal_reminder', 'triage', 'plan', 'reasoning')
 _SAMPLING_FIELDS = ('temperature', 'top_k', 'top_p', 'min_p', 'seed')
 
 
@@ -83,6 +85,9 @@ def planning_model(engine: Engine, parameters: Parameters, prompt: PromptFile,
     frames = chat_format(parameters['chat_format'], engine.info())
     limits = generation_limits(parameters)
     if parameters['act_by'] == PROGRAMS:
+        for name in _OF_CALLS:
+            if parameters[name] not in (False, OFF):
+                raise ConfigError(f'{name}: is for act_by: calls; with programs, leave it out.')
         return ProgramModel(engine, frames, prompt, tools, limits)
     reminder = GoalReminder(prompt.words.reminder) if parameters['goal_reminder'] else None
     return LocalModel(engine, frames, prompt.system, tools, examples, limits,

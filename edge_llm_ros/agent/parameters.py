@@ -68,7 +68,7 @@ class PlannerParameter:
 
 
 P = PlannerParameter
-PLAN_SHORT = 'short'
+OFF, PLAN_SHORT = 'off', 'short'
 CALLS, PROGRAMS = ACT_BY = ('calls', 'programs')
 GOAL_POLICIES = ('queue', 'reject', 'preempt')
 PARAMETERS: Sequence[PlannerParameter] = (
@@ -86,9 +86,9 @@ PARAMETERS: Sequence[PlannerParameter] = (
       'for it.'),
     P('triage', False, 'Whether the model first judges a goal; where it finds it impossible, '
       'unsafe or incomplete it can only ask or say no.'),
-    P('plan', 'off', 'Whether the model writes a few sub-goals before it acts (short), and again '
-      'after a call that failed.', choices=('off', PLAN_SHORT)),
-    P('reasoning', 'off', 'Whether the model thinks before each call: a line (short), or several '
+    P('plan', OFF, 'Whether the model writes a few sub-goals before it acts (short), and again '
+      'after a call that failed.', choices=(OFF, PLAN_SHORT)),
+    P('reasoning', OFF, 'Whether the model thinks before each call: a line (short), or several '
       '(free).', choices=tuple(r.value for r in Reasoning)),
     P('journal_folder', '', 'Remembers what goes on on the robot, so that it is stopped should '
       'the planner die; empty: edge_llm_ros in ROS_HOME or ~/.ros.'),

@@ -43,8 +43,8 @@ PEERS = ('llama_cpp_python', 'llama_server')
 _ONCE = ('ours_nocache', 'baseline')  # slow, and what they show is large
 # Where an arm shows what it is for. On the others it costs minutes, and is run with everything.
 _SHOWN_ON: Mapping[str, Sequence[str]] = {
-    IN_PROCESS: ('four_turn', 'missions'), 'ours_noforced': ('new_goal', 'missions'),
-    'ours_nocache': ('new_goal', 'ten_turn'), 'baseline': ('new_goal', 'four_turn')}
+    IN_PROCESS: ('four_turn', 'missions'), 'ours_noforced': ('missions',),
+    'ours_nocache': ('ten_turn',), 'baseline': ('four_turn',)}
 
 
 @dataclass(frozen=True)

@@ -42,7 +42,7 @@ from edge_llm_ros.flow.errors import EdgeLlmError
 _KV = ('counts', 'first_token', 'fork', 'configure', 'cancel', 'growth')
 _PARTS = ('speed', *_KV, 'gate', 'ros', 'kv_types')
 _ARMS = [*speed.OWN, *speed.PEERS]
-_WORKLOADS = ('new_goal', 'four_turn', 'ten_turn', 'missions', 'argument_copy')
+_WORKLOADS = ('four_turn', 'ten_turn', 'missions', 'argument_copy')
 
 
 @dataclass

@@ -44,6 +44,7 @@ class ProgramCheck:
         self._due = [] if any(mentions(instruction, word) for word in words.excluding) else (
             named([instruction], self._names))
         self._asked: set[str] = set()
+        self._used: list[str] = []  # by programs that were run, of which this one may be the rest
 
     def question(self, text: str) -> str:
         """
@@ -60,10 +61,14 @@ class ProgramCheck:
         used = [node.value for node in nodes if isinstance(node, ast.Constant)
                 and isinstance(node.value, str) and id(node) not in spoken]
         told = [self._tools[called(node)].description for node in calls]
-        unused = [value for value in self._due if value not in named([*used, *told], self._names)]
+        known = named([*self._used, *used, *told], self._names)
+        unused = [value for value in self._due if value not in known]
         guessed = [value for value in dict.fromkeys(used)
                    if value in self._names and value not in named(self._heard, self._names)]
-        return self._once(self._words.unused, unused) or self._once(self._words.guessed, guessed)
+        reason = self._once(self._words.unused, unused) or self._once(
+            self._words.guessed, guessed)
+        self._used += [] if reason else [*used, *told]
+        return reason
 
     def _once(self, words: str, values: Sequence[str]) -> str:
         if not values or words in self._asked:

@@ -45,12 +45,14 @@ def looks_dynamic(text: str) -> Iterator[tuple[str, str]]:
             yield what, found[0]
 
 
-def dynamic_prefix(system: str, tools: Sequence[ToolSchema], examples: Sequence[Example]
-                   ) -> list[str]:
+def dynamic_prefix(system: str, tools: Sequence[ToolSchema], examples: Sequence[Example],
+                   programs: Sequence[str] = ()) -> list[str]:
     """
     Return a warning for each thing in the prefix that looks dynamic.
 
     Such text makes the prefix another one at each start, and then nothing of it can be reused.
+
+    :param programs: of examples, each with its goal
     """
     texts = [('system', system)]
     texts += [(f'the description of {tool.name}', tool.description) for tool in tools]
@@ -59,6 +61,7 @@ def dynamic_prefix(system: str, tools: Sequence[ToolSchema], examples: Sequence[
     texts += [(f'examples.{i}.instruction', e.instruction) for i, e in enumerate(examples)]
     texts += [(f'examples.{i}.steps.{j}.observation', text)
               for i, e in enumerate(examples) for j, (_, text) in enumerate(e.steps)]
+    texts += [(f'programs.{i}', text) for i, text in enumerate(programs)]
     return [f'{where}: {words!r} looks like {what}. If it changes from start to start, the prefix '
             f'is evaluated again each time; put it into the context of the goal.'
             for where, text in texts for what, words in looks_dynamic(text)]

@@ -96,7 +96,8 @@ class Planner:
             self._prompt = read_file(self._prompt_path, PromptFile)
             self._examples = self._prompt.for_tools(self._prompt_path, self.toolset.schemas())
             for warning in dynamic_prefix(
-                    self._prompt.system, self.toolset.schemas(), self._examples):
+                    self._prompt.system, self.toolset.schemas(), self._examples,
+                    ['\n'.join([p.goal, *p.texts()]) for p in self._prompt.programs]):
                 node.get_logger().warning(f'{self._prompt_path}: {warning}')
         except BaseException:
             self.close()
