@@ -40,7 +40,6 @@ from edge_llm_ros.ros.planner import Planner
 from edge_llm_ros.ros.qos import LATCHED
 from edge_llm_ros.ros.status_publisher import StatusPublisher
 from edge_llm_ros.ros.stop_server import StopServer
-from edge_llm_ros.ros.streams import Streams
 from edge_llm_ros.ros.tool_list import tool_list
 from edge_llm_ros.ros.transition_group import TransitionGroup
 from edge_llm_ros.tools.stop_latch import StopLatch
@@ -89,7 +88,6 @@ class PlannerNode(LifecycleNodeMixin, Node):
             [self._statistics, self._status, EventPublisher(self), self._trace],
             self.log_exception)
         self._server = PlanServer(self, self._group, self._latch, self._observers)
-        self.streams = Streams(self)
         self._bond = ManagerBond(self)
         self._stop = StopServer(self, self._group, self._latch, self._stop_robot, self._remember)
         self._tools = self.create_publisher(
@@ -268,7 +266,6 @@ class PlannerNode(LifecycleNodeMixin, Node):
                 self._planner.interrupt()
         try:
             self._transition('shutdown', self.free)
-            self.streams.close()
         finally:
             self._configuring.release()
 
