@@ -38,6 +38,7 @@ from edge_llm_ros.ros.parameters import PlannerParameters
 from edge_llm_ros.ros.plan_server import PlanServer
 from edge_llm_ros.ros.planner import Planner
 from edge_llm_ros.ros.qos import LATCHED
+from edge_llm_ros.ros.spinning import keep_spinning
 from edge_llm_ros.ros.status_publisher import StatusPublisher
 from edge_llm_ros.ros.stop_server import StopServer
 from edge_llm_ros.ros.tool_list import tool_list
@@ -48,7 +49,7 @@ import rclpy
 from rclpy.callback_groups import MutuallyExclusiveCallbackGroup, ReentrantCallbackGroup
 from rclpy.clock import Clock, ClockType
 from rclpy.exceptions import ParameterException
-from rclpy.executors import ExternalShutdownException, MultiThreadedExecutor
+from rclpy.executors import MultiThreadedExecutor
 from rclpy.lifecycle import LifecycleNodeMixin, LifecycleState, TransitionCallbackReturn
 from rclpy.logging import get_logger
 from rclpy.node import Node
@@ -270,18 +271,6 @@ class PlannerNode(LifecycleNodeMixin, Node):
             self._configuring.release()
 
 
-def _spin(node: PlannerNode, executor: MultiThreadedExecutor) -> None:
-    """Spin until the context is shut down, whatever a request does."""
-    while rclpy.ok():
-        try:
-            executor.spin()
-        except ExternalShutdownException:
-            return
-        except Exception:
-            # An illegal transition request raises here in Jazzy; the node must outlive it.
-            node.log_exception('a request could not be handled')
-
-
 def main(args: list[str] | None = None) -> int:
     """Run the planner until SIGINT or SIGTERM."""
     # Not rclpy's handlers: they shut the context down at once, and then neither a stop message nor
@@ -298,7 +287,9 @@ def main(args: list[str] | None = None) -> int:
             get_logger('planner').fatal(f'a parameter cannot be used: {error}')
             return 1
         executor.add_node(node)
-        spinning = threading.Thread(target=_spin, args=(node, executor), daemon=True)
+        # An illegal transition request raises in Jazzy; the node must outlive it.
+        spinning = threading.Thread(target=keep_spinning, daemon=True, args=(
+            executor.spin, rclpy.ok, lambda: node.log_exception('a request could not be handled')))
         spinning.start()
         if node.parameters['autostart']:
             threading.Thread(target=node.start, daemon=True).start()
