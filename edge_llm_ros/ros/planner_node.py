@@ -271,6 +271,12 @@ class PlannerNode(LifecycleNodeMixin, Node):
             self._configuring.release()
 
 
+def _spin(node: PlannerNode, executor: MultiThreadedExecutor) -> None:
+    # An illegal transition request raises in Jazzy; the node must outlive it.
+    keep_spinning(executor.spin, rclpy.ok,
+                  lambda: node.log_exception('a request could not be handled'))
+
+
 def main(args: list[str] | None = None) -> int:
     """Run the planner until SIGINT or SIGTERM."""
     # Not rclpy's handlers: they shut the context down at once, and then neither a stop message nor
@@ -287,9 +293,7 @@ def main(args: list[str] | None = None) -> int:
             get_logger('planner').fatal(f'a parameter cannot be used: {error}')
             return 1
         executor.add_node(node)
-        # An illegal transition request raises in Jazzy; the node must outlive it.
-        spinning = threading.Thread(target=keep_spinning, daemon=True, args=(
-            executor.spin, rclpy.ok, lambda: node.log_exception('a request could not be handled')))
+        spinning = threading.Thread(target=_spin, args=(node, executor), daemon=True)
         spinning.start()
         if node.parameters['autostart']:
             threading.Thread(target=node.start, daemon=True).start()
