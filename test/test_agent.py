@@ -244,6 +244,27 @@ def test_feedback_of_a_call_is_passed_on_while_it_runs() -> None:
     assert texts == ['half']
 
 
+def test_a_call_that_tells_nothing_needs_no_thread() -> None:
+    def work(call, cancel, progress):
+        if call.arguments:
+            raise RuntimeError('a bug')
+        threads.append(threading.current_thread().name)
+        return '{}'
+
+    class Silent(Tools):
+        def schemas(self):
+            return (ToolSchema('look', 'Look.', {'properties': {}}, silent=True),
+                    ToolSchema('go', 'Drive.', {'properties': {}}))
+
+    threads: list[str] = []
+    tools = Silent(work)
+    result, *_ = run([LOOK, ToolCall('go'), DONE], tools)
+    assert result.outcome is Outcome.SUCCEEDED
+    assert threads == [threading.current_thread().name, 'tool call']
+    with pytest.raises(RuntimeError, match='a bug'):
+        run([ToolCall('look', {'at': 1})], tools)
+
+
 def test_dry_run_is_the_toolset_s_to_honour() -> None:
     tools = Tools()
     run([LOOK, DONE], tools, dry_run=True)

@@ -135,11 +135,7 @@ def test_a_policy_names_what_the_planner_has_and_nothing_else(bench: Bench, test
     node = bench.node
 
     def there(find: object, *rest: object) -> set[str]:
-        # Topics that are read have a node of their own, in the same process and enclave.
-        names = {name for name, _ in find(*rest, 'planner', '/')}
-        if find == node.get_subscriber_names_and_types_by_node:
-            names |= {name for name, _ in find('planner_topics', '/')}
-        return {name for name in names if '/_action/' not in name}
+        return {name for name, _ in find(*rest, 'planner', '/') if '/_action/' not in name}
 
     for kind, qualifier, has in (
             ('topic', 'publish', there(node.get_publisher_names_and_types_by_node)),

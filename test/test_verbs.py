@@ -163,14 +163,14 @@ def test_timeouts_leave_nothing_behind(tools: ToolsetBench, rounds: int) -> None
         'move': {**MOVE, 'timeout': 0.02, 'action': {**MOVE['action'], 'name': 'deaf_move'}}},
         journal=journal)
     lights, move = toolset._made['lights'], toolset._made['move']
-    until(lambda: lights._client.service_is_ready() and move._client.ready())
+    until(lambda: lights._client.ready() and move._client.ready())
     memory = 0
     for i in range(rounds + 20):
         if i == 20:
             memory = _memory()
         assert 'no response' in call(toolset, 'lights').error
         assert 'did not answer' in call(toolset, 'move', place='lab').error
-    assert not lights._client._pending_requests
+    assert not lights._client._client._pending_requests
     clients = (move._client._sender, move._client._canceler, move._client._getter)
     assert sum(len(c._pending_requests) for c in clients) <= 8
     assert len(journal.entries()) <= 16 and not move._client._feedback

@@ -96,8 +96,9 @@ class _Run:
         self._goal = goal
         self._cancellation = cancellation
         self._guard = LoopGuard(goal.loop_limit)
-        self._check = FinishCheck(
-            goal.check_finish, goal.instruction, words, toolset.schemas())
+        schemas = toolset.schemas()
+        self._check = FinishCheck(goal.check_finish, goal.instruction, words, schemas)
+        self._silent = frozenset(schema.name for schema in schemas if schema.silent)
         self._words = words
         self._hints: RecoveryHints | None = None
         self._questioned = Metrics()
@@ -301,7 +302,7 @@ class _Run:
         start = time.monotonic()
         working = _Working(lambda progress: self._toolset.call(
             call, cancellation, allowed=allowed, dry_run=self._goal.dry_run,
-            on_progress=progress, facts=self._facts))
+            on_progress=progress, facts=self._facts), call.name not in self._silent)
         for line in working.progress():
             yield self._event(EventKind.PROGRESS, step, line)
         observation = working.result()
@@ -313,18 +314,24 @@ class _Run:
 
 class _Working:
     """
-    A call of the toolset in a thread of its own, so that its feedback can be passed on meanwhile.
+    A call of the toolset, and its feedback.
 
     :param work: takes a function for lines of feedback
+    :param apart: whether it works in a thread of its own, so that feedback is passed on meanwhile;
+        where none comes, that would only cost the two changes of threads
     """
 
-    def __init__(self, work: Callable[[Callable[[str], None]], Observation]) -> None:
+    def __init__(self, work: Callable[[Callable[[str], None]], Observation], apart: bool) -> None:
         self._lines: queue.SimpleQueue[str | None] = queue.SimpleQueue()
         self._observation: Observation | None = None
         self._error: BaseException | None = None
         self._work = work
-        self._thread = threading.Thread(target=self._run, name='tool call', daemon=True)
-        self._thread.start()
+        self._thread: threading.Thread | None = None
+        if apart:
+            self._thread = threading.Thread(target=self._run, name='tool call', daemon=True)
+            self._thread.start()
+        else:
+            self._run()
 
     def _run(self) -> None:
         try:
@@ -341,7 +348,8 @@ class _Working:
 
     def result(self) -> Observation:
         """Return what came of the call."""
-        self._thread.join()
+        if self._thread is not None:
+            self._thread.join()
         if self._error is not None:
             raise self._error
         assert self._observation is not None

@@ -19,11 +19,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 import threading
+import traceback
 from typing import Any
 
+from edge_llm_ros.ros.spinning import keep_spinning
 import rclpy
-from rclpy.exceptions import InvalidHandle
-from rclpy.executors import ExternalShutdownException, SingleThreadedExecutor
+from rclpy.executors import SingleThreadedExecutor
 from rclpy.signals import SignalHandlerOptions
 
 
@@ -48,7 +49,9 @@ def spun(node: Any) -> Iterator[None]:
     """
     executor, done = SingleThreadedExecutor(), threading.Event()
     executor.add_node(node)
-    spinning = threading.Thread(target=_spin, args=(executor, done), daemon=True)
+    spinning = threading.Thread(target=keep_spinning, daemon=True, args=(
+        lambda: executor.spin_once(timeout_sec=0.1),
+        lambda: rclpy.ok() and not done.is_set(), traceback.print_exc))
     spinning.start()
     try:
         yield
@@ -56,14 +59,3 @@ def spun(node: Any) -> Iterator[None]:
         done.set()
         spinning.join(5.0)
         executor.shutdown(timeout_sec=2.0)
-
-
-def _spin(executor: SingleThreadedExecutor, done: threading.Event) -> None:
-    while rclpy.ok() and not done.is_set():
-        try:
-            executor.spin_once(timeout_sec=0.1)
-        except ExternalShutdownException:
-            return
-        except InvalidHandle:
-            # What is given back while it is waited for raises here (rclpy issues 1142 and 1355).
-            continue

@@ -44,12 +44,14 @@ class ToolSchema:
     :param parameters: the JSON schema of the arguments object, properties in the order of the
         prompt
     :param chosen: arguments whose values come with each goal; without them it cannot be called
+    :param silent: whether its calls never tell anything before they end
     """
 
     name: str
     description: str
     parameters: Mapping[str, Any]
     chosen: tuple[str, ...] = ()
+    silent: bool = False
 
 
 @dataclass(frozen=True)

@@ -25,15 +25,15 @@ from action_msgs.msg import GoalStatus
 from edge_llm_ros.flow.canonical_json import canonical_json
 from edge_llm_ros.flow.tool import Observation, Status
 from edge_llm_ros.ros.goal_client import GoalClient, new_goal_id
-from edge_llm_ros.ros.goal_journal import GoalJournal, Started
+from edge_llm_ros.ros.goal_journal import Started
 from edge_llm_ros.ros.messages import interface
 from edge_llm_ros.ros.request_maker import RequestMaker
 from edge_llm_ros.ros.result_budget import plain_message
 from edge_llm_ros.ros.result_view import ResultView
 from edge_llm_ros.ros.verbs import wait_for, why_not_ready
+from edge_llm_ros.ros.wiring import Wiring
 from edge_llm_ros.tools.call_cancellation import CallCancellation
 from edge_llm_ros.tools.gate import Passage
-from edge_llm_ros.tools.stop_latch import StopLatch
 from edge_llm_ros.tools.tool_file import Tool
 from edge_llm_ros.tools.toolset import failed, succeeded
 
@@ -51,26 +51,21 @@ class ActionCall:
 
     Its id is in the journal from before it is sent until its end is known.
 
-    :param node: that owns the clients
-    :param group: their callback group
+    :param wiring: whose latch lets the goal leave, and whose journal remembers it
     :param where: file and tool, for messages
-    :param latch: lets the goal leave
-    :param journal: remembers the goal
     :raises ConfigError: if the tool does not fit the action type
     """
 
-    def __init__(self, node: Any, group: Any, tool: Tool, where: str, latch: StopLatch,
-                 journal: GoalJournal) -> None:
+    def __init__(self, wiring: Wiring, tool: Tool, where: str) -> None:
         verb = tool.action
         assert verb is not None
         kind = interface(verb.type, f'{where}.action.type')
         self._name, self._type = verb.name, verb.type
         self._timeout = tool.timeout
-        self._goal = RequestMaker(tool, kind.Goal, where, node.get_clock())
+        self._goal = RequestMaker(tool, kind.Goal, where, wiring.node.get_clock())
         self._view = ResultView(tool, kind.Result, where)
-        self._latch = latch
-        self._journal = journal
-        self._client = GoalClient(node, group, kind, verb.name)
+        self._latch, self._journal = wiring.latch, wiring.journal
+        self._client = GoalClient(wiring.node, wiring.group, kind, verb.name)
         self._open: dict[bytes, Started] = {}
 
     @property

@@ -28,7 +28,7 @@ from unique_identifier_msgs.msg import UUID
 
 class EventPublisher:
     """
-    Publishes on ``~/events``.
+    Publishes on ``~/events``, while somebody listens.
 
     :param node: that owns the publisher
     """
@@ -54,6 +54,9 @@ class EventPublisher:
 
     def happened(self, goal_id: bytes, event: Event) -> None:
         """Publish an event of the running goal."""
+        # Nothing is kept for late subscribers, and a message takes half a millisecond to make.
+        if not self._publisher.get_subscription_count():
+            return
         self._publish(goal_id, int(event.kind), step=step_message(event.step),
                       partial_text=text_message(event.text),
                       metrics=metrics_message(event.metrics))

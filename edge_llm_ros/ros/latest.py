@@ -22,54 +22,79 @@ import time
 from typing import Any
 
 from edge_llm_ros.ros.qos import LATCHED, LATCHED_BEST_EFFORT, LATEST
+from edge_llm_ros.ros.streams import Streams
+from edge_llm_ros.ros.unspun import UnspunGroup
+from rclpy.exceptions import InvalidHandle
 from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
+from rclpy.serialization import deserialize_message
 
+LOOK_SECONDS = 0.01  # between two looks of one who waits for a message
 _ADAPT_SECONDS = 0.5  # between two looks at what publishers offer
 
 
 class Latest:
     """
-    Keeps the latest message of a topic, by a subscription that fits what its publishers offer.
+    Tells the latest message of a topic, by a subscription that fits what its publishers offer.
 
-    :param node: that owns the subscription, unless it has ``streams`` for such
-    :param group: callback group of the subscription on a node without them
+    No executor takes its messages: all but the last of them would be taken for nothing.
+
+    :param node: that owns the subscription
+    :param streams: looks at it between two questions
     :param message_class: of the topic
     :param type_name: of the topic, as package/msg/Name
     :param latched: whether a publisher is expected to keep its last message for late subscribers
+    :param max_age: seconds that a message counts; where it is latched, its age does not matter
     """
 
-    def __init__(self, node: Any, group: Any, message_class: Any, type_name: str, topic: str,
-                 latched: bool) -> None:
+    def __init__(self, node: Any, streams: Streams, message_class: Any, type_name: str, topic: str,
+                 latched: bool, max_age: float) -> None:
         self._node = node
-        self._streams = getattr(node, 'streams', None)
-        self._group = group
+        self._streams = streams
         self._class = message_class
         self._type = type_name
         self._topic = topic
         self._latched = latched
         self._lock = threading.Lock()
-        self._latest: tuple[float, Any] | None = None
+        self._latest: tuple[float, bytes] | None = None
         self._adapting = threading.Lock()
-        self._adapted = time.monotonic()
+        self._adapted = self._looked = time.monotonic()
         self._profile = self._fitting(self.publishers())
         self._subscription = self._subscribe()
+        if not latched:
+            streams.add(self._look, max_age)
 
     def _subscribe(self) -> Any:
-        if self._streams is not None:
-            return self._streams.create_subscription(
-                self._class, self._topic, self._on_message, self._profile)
+        # A group each: rclpy's groups never forget an entity that was destroyed.
         return self._node.create_subscription(
-            self._class, self._topic, self._on_message, self._profile,
-            callback_group=self._group)
+            self._class, self._topic, lambda message: None, self._profile,
+            callback_group=UnspunGroup())
 
-    def _on_message(self, message: Any) -> None:
+    def _look(self) -> None:
+        """Take the message that has come since the last look, if there is one."""
         with self._lock:
-            self._latest = (time.monotonic(), message)
+            # What comes from now on may be taken here, and counts from the last look all the same.
+            since, self._looked = self._looked, time.monotonic()
+            subscription = self._subscription
+            try:
+                with subscription.handle:
+                    # Not decoded yet: nobody may ask for it.
+                    taken = subscription.handle.take_message(self._class, True)
+            except InvalidHandle:
+                return  # it has just been given back
+            if taken is not None:
+                self._latest = (since, taken[0])
 
     def get(self) -> tuple[float, Any] | None:
-        """Return when the latest message came, on the steady clock, and the message."""
+        """
+        Return the latest message, and since when it may be there, on the steady clock.
+
+        It came in the short time between two looks; the earlier one is told.
+        """
+        self._look()
         with self._lock:
-            return self._latest
+            latest = self._latest
+        return None if latest is None else (
+            latest[0], deserialize_message(latest[1], self._class))
 
     @property
     def name(self) -> str:
@@ -101,7 +126,7 @@ class Latest:
                 return
             old, self._profile = self._subscription, profile
             self._subscription = self._subscribe()
-            self._give_back(old)
+            self._node.destroy_subscription(old)
 
     def mismatch(self) -> str:
         """Return in words why what is published cannot be what was asked for; empty if it can."""
@@ -122,7 +147,5 @@ class Latest:
 
     def destroy(self) -> None:
         """Give the subscription back."""
-        self._give_back(self._subscription)
-
-    def _give_back(self, subscription: Any) -> None:
-        (self._streams or self._node).destroy_subscription(subscription)
+        self._streams.remove(self._look)
+        self._node.destroy_subscription(self._subscription)

@@ -38,9 +38,9 @@ from edge_llm_ros.ros.parameters import PlannerParameters
 from edge_llm_ros.ros.plan_server import PlanServer
 from edge_llm_ros.ros.planner import Planner
 from edge_llm_ros.ros.qos import LATCHED
+from edge_llm_ros.ros.spinning import keep_spinning
 from edge_llm_ros.ros.status_publisher import StatusPublisher
 from edge_llm_ros.ros.stop_server import StopServer
-from edge_llm_ros.ros.streams import Streams
 from edge_llm_ros.ros.tool_list import tool_list
 from edge_llm_ros.ros.transition_group import TransitionGroup
 from edge_llm_ros.tools.stop_latch import StopLatch
@@ -49,7 +49,7 @@ import rclpy
 from rclpy.callback_groups import MutuallyExclusiveCallbackGroup, ReentrantCallbackGroup
 from rclpy.clock import Clock, ClockType
 from rclpy.exceptions import ParameterException
-from rclpy.executors import ExternalShutdownException, MultiThreadedExecutor
+from rclpy.executors import MultiThreadedExecutor
 from rclpy.lifecycle import LifecycleNodeMixin, LifecycleState, TransitionCallbackReturn
 from rclpy.logging import get_logger
 from rclpy.node import Node
@@ -89,7 +89,6 @@ class PlannerNode(LifecycleNodeMixin, Node):
             [self._statistics, self._status, EventPublisher(self), self._trace],
             self.log_exception)
         self._server = PlanServer(self, self._group, self._latch, self._observers)
-        self.streams = Streams(self)
         self._bond = ManagerBond(self)
         self._stop = StopServer(self, self._group, self._latch, self._stop_robot, self._remember)
         self._tools = self.create_publisher(
@@ -268,21 +267,14 @@ class PlannerNode(LifecycleNodeMixin, Node):
                 self._planner.interrupt()
         try:
             self._transition('shutdown', self.free)
-            self.streams.close()
         finally:
             self._configuring.release()
 
 
 def _spin(node: PlannerNode, executor: MultiThreadedExecutor) -> None:
-    """Spin until the context is shut down, whatever a request does."""
-    while rclpy.ok():
-        try:
-            executor.spin()
-        except ExternalShutdownException:
-            return
-        except Exception:
-            # An illegal transition request raises here in Jazzy; the node must outlive it.
-            node.log_exception('a request could not be handled')
+    # An illegal transition request raises in Jazzy; the node must outlive it.
+    keep_spinning(executor.spin, rclpy.ok,
+                  lambda: node.log_exception('a request could not be handled'))
 
 
 def main(args: list[str] | None = None) -> int:

@@ -23,15 +23,15 @@ from typing import Any
 from edge_llm_ros.flow.errors import ConfigError
 from edge_llm_ros.flow.tool import Observation
 from edge_llm_ros.ros.convert import fill
-from edge_llm_ros.ros.goal_journal import GoalJournal, Started
+from edge_llm_ros.ros.goal_journal import Started
 from edge_llm_ros.ros.messages import interface
 from edge_llm_ros.ros.qos import COMMAND, LATCHED
 from edge_llm_ros.ros.request_maker import RequestMaker
 from edge_llm_ros.ros.verbs import why_not_ready
+from edge_llm_ros.ros.wiring import Wiring
 from edge_llm_ros.tools.call_cancellation import CallCancellation
 from edge_llm_ros.tools.field_paths import flat
 from edge_llm_ros.tools.gate import Passage, Refused
-from edge_llm_ros.tools.stop_latch import StopLatch
 from edge_llm_ros.tools.tool_file import Tool
 from edge_llm_ros.tools.toolset import failed, succeeded
 from rclpy.qos import DurabilityPolicy
@@ -41,21 +41,19 @@ class Publish:
     """
     Publishes a message; at a rate, for a bounded time that always ends with the stop message.
 
-    :param node: that owns the publisher
+    :param wiring: whose latch lets messages leave, but stop messages leave always, and whose
+        journal remembers a publish at a rate
     :param where: tool, for messages
-    :param latch: lets messages leave; stop messages leave always
-    :param journal: remembers a publish at a rate
     :raises ConfigError: if the tool does not fit the message type
     """
 
-    def __init__(self, node: Any, group: Any, tool: Tool, where: str, latch: StopLatch,
-                 journal: GoalJournal) -> None:
+    def __init__(self, wiring: Wiring, tool: Tool, where: str) -> None:
         verb = tool.publish
         assert verb is not None
         kind = interface(verb.type, f'{where}.publish.type')
         self._verb = verb
         self._timeout = tool.timeout
-        self._message = RequestMaker(tool, kind, where, node.get_clock())
+        self._message = RequestMaker(tool, kind, where, wiring.node.get_clock())
         # A message that is sent once, such as a spoken text, has none unless the file says so.
         self.stops = verb.rate > 0 or 'stop' in verb.model_fields_set
         self._stop = kind()
@@ -63,11 +61,10 @@ class Publish:
             fill(self._stop, flat(verb.stop))
         except Refused as error:
             raise ConfigError(f'{where}.publish.stop: {error}') from None
-        self._latch = latch
-        self._journal = journal
-        self._node = node
-        self._publisher = node.create_publisher(
-            kind, verb.topic, LATCHED if verb.latched else COMMAND, callback_group=group)
+        self._latch, self._journal = wiring.latch, wiring.journal
+        self._node = wiring.node
+        self._publisher = self._node.create_publisher(
+            kind, verb.topic, LATCHED if verb.latched else COMMAND, callback_group=wiring.group)
 
     @property
     def name(self) -> str:

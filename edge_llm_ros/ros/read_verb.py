@@ -21,14 +21,12 @@ import time
 from typing import Any
 
 from edge_llm_ros.flow.tool import Observation
-from edge_llm_ros.ros.goal_journal import GoalJournal
-from edge_llm_ros.ros.latest import Latest
+from edge_llm_ros.ros.latest import Latest, LOOK_SECONDS
 from edge_llm_ros.ros.messages import interface
 from edge_llm_ros.ros.result_view import ResultView
-from edge_llm_ros.ros.verbs import WAIT_SLICE
+from edge_llm_ros.ros.wiring import Wiring
 from edge_llm_ros.tools.call_cancellation import CallCancellation
 from edge_llm_ros.tools.gate import Passage
-from edge_llm_ros.tools.stop_latch import StopLatch
 from edge_llm_ros.tools.tool_file import Tool
 from edge_llm_ros.tools.toolset import failed, succeeded
 
@@ -37,23 +35,20 @@ class Read:
     """
     Keeps the latest message of a topic and tells it while it is fresh.
 
-    :param node: that owns the subscription
-    :param group: callback group of the subscription
+    :param wiring: of which only node and streams are used: nothing leaves, nothing is started
     :param where: tool, for messages
-    :param latch: not used: nothing leaves
-    :param journal: not used: nothing is started
     :raises ConfigError: if the tool does not fit the message type
     """
 
-    def __init__(self, node: Any, group: Any, tool: Tool, where: str, latch: StopLatch,
-                 journal: GoalJournal) -> None:
+    def __init__(self, wiring: Wiring, tool: Tool, where: str) -> None:
         verb = tool.read
         assert verb is not None
         kind = interface(verb.type, f'{where}.read.type')
         self._verb = verb
         self._timeout = tool.timeout
         self._view = ResultView(tool, kind, where)
-        self._topic = Latest(node, group, kind, verb.type, verb.topic, verb.latched)
+        self._topic = Latest(wiring.node, wiring.streams, kind, verb.type, verb.topic,
+                             verb.latched, verb.max_age)
 
     @property
     def target(self) -> str:
@@ -75,7 +70,7 @@ class Read:
             if time.monotonic() >= deadline:
                 return failed(self._why(latest))
             self._topic.adapt()
-            if cancellation.wait(WAIT_SLICE / 2):
+            if cancellation.wait(LOOK_SECONDS):
                 return failed(f'{cancellation.why} while waiting for a message',
                               cancellation.status)
 

@@ -21,14 +21,14 @@ import time
 from typing import Any
 
 from edge_llm_ros.flow.tool import Observation
-from edge_llm_ros.ros.goal_journal import GoalJournal
 from edge_llm_ros.ros.messages import interface
 from edge_llm_ros.ros.request_maker import RequestMaker
 from edge_llm_ros.ros.result_view import ResultView
-from edge_llm_ros.ros.verbs import wait_for, why_not_ready
+from edge_llm_ros.ros.service_client import ServiceClient
+from edge_llm_ros.ros.verbs import why_not_ready
+from edge_llm_ros.ros.wiring import Wiring
 from edge_llm_ros.tools.call_cancellation import CallCancellation
 from edge_llm_ros.tools.gate import Passage
-from edge_llm_ros.tools.stop_latch import StopLatch
 from edge_llm_ros.tools.tool_file import Tool
 from edge_llm_ros.tools.toolset import failed, succeeded
 
@@ -37,26 +37,23 @@ class ServiceCall:
     """
     Calls a service and waits for the response.
 
-    :param node: that owns the client
-    :param group: callback group of the client
+    :param wiring: whose latch lets the request leave; nothing is journaled, since a service has
+        nothing to stop
     :param where: tool, for messages
-    :param latch: lets the request leave
-    :param journal: not used: a service has nothing to stop
     :raises ConfigError: if the tool does not fit the service type
     """
 
-    def __init__(self, node: Any, group: Any, tool: Tool, where: str, latch: StopLatch,
-                 journal: GoalJournal) -> None:
+    def __init__(self, wiring: Wiring, tool: Tool, where: str) -> None:
         verb = tool.service
         assert verb is not None
         kind = interface(verb.type, f'{where}.service.type')
         self._name, self._type = verb.name, verb.type
         self._timeout = tool.timeout
-        self._request = RequestMaker(tool, kind.Request, where, node.get_clock())
+        self._request = RequestMaker(tool, kind.Request, where, wiring.node.get_clock())
         self._view = ResultView(tool, kind.Response, where)
-        self._latch = latch
-        self._node = node
-        self._client = node.create_client(kind, verb.name, callback_group=group)
+        self._latch = wiring.latch
+        self._node = wiring.node
+        self._client = ServiceClient(wiring.node, kind, verb.name)
 
     @property
     def target(self) -> str:
@@ -71,15 +68,13 @@ class ServiceCall:
              on_progress: Callable[[str], None]) -> Observation:
         """Call the service."""
         deadline = time.monotonic() + self._timeout
-        not_ready = why_not_ready(self._client.service_is_ready, deadline, cancellation,
-                                  self._missing)
+        not_ready = why_not_ready(self._client.ready, deadline, cancellation, self._missing)
         if not_ready is not None:
             return not_ready
         with self._latch.passing():
             self._request.stamp(message)
-            future = self._client.call_async(message)
-        if not wait_for(future, deadline - time.monotonic(), cancellation):
-            self._client.remove_pending_request(future)
+            future = self._client.send(message)
+        if not self._client.wait_for(future, deadline - time.monotonic(), cancellation):
             if cancellation.canceled:
                 return failed(f'{cancellation.why} while waiting for the response',
                               cancellation.status)
@@ -101,7 +96,7 @@ class ServiceCall:
         # The graph lists the type of our own client too.
         there = dict(self._node.get_service_names_and_types()).get(name, [])
         others = [kind for kind in there if kind != self._type]
-        if others and not self._client.service_is_ready():
+        if others and not self._client.ready():
             return f'the service {self._name!r} is of type {", ".join(others)}, not {self._type}'
         return ''
 
@@ -111,4 +106,4 @@ class ServiceCall:
 
     def destroy(self) -> None:
         """Give the client back."""
-        self._node.destroy_client(self._client)
+        self._client.destroy()

@@ -25,6 +25,7 @@ from edge_llm_ros.ros.idl import field_type
 from edge_llm_ros.ros.latest import Latest
 from edge_llm_ros.ros.messages import get, interface
 from edge_llm_ros.ros.plain_value import plain
+from edge_llm_ros.ros.streams import Streams
 from edge_llm_ros.tools.condition import Condition
 from edge_llm_ros.tools.load_tools import LoadedTools
 from edge_llm_ros.tools.tool_file import ReadVerb
@@ -35,11 +36,11 @@ class TopicSignals:
     The signals of some tool files, with a subscription each.
 
     :param node: that owns the subscriptions
-    :param group: their callback group
+    :param streams: looks at them
     :raises ConfigError: if a condition does not fit the type of its signal
     """
 
-    def __init__(self, node: Any, group: Any, loaded: LoadedTools) -> None:
+    def __init__(self, node: Any, streams: Streams, loaded: LoadedTools) -> None:
         self._node = node
         self._verbs: Mapping[str, ReadVerb] = loaded.signals
         self._classes = {
@@ -54,7 +55,8 @@ class TopicSignals:
         self._topics: dict[str, Latest] = {}
         for name, verb in loaded.signals.items():
             self._topics[name] = Latest(
-                node, group, self._classes[name], verb.type, verb.topic, verb.latched)
+                node, streams, self._classes[name], verb.type, verb.topic, verb.latched,
+                verb.max_age)
 
     def _kind(self, condition: Condition, where: str) -> Any:
         message_class = self._classes[condition.signal]

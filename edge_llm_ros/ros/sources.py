@@ -16,17 +16,18 @@
 
 from __future__ import annotations
 
-import threading
 import time
 from typing import Any
 
 from edge_llm_ros.flow.cancellation import Cancellation
 from edge_llm_ros.flow.errors import ConfigError
 from edge_llm_ros.ros.idl import field_type, is_list, message_class
+from edge_llm_ros.ros.latest import Latest, LOOK_SECONDS
 from edge_llm_ros.ros.messages import get, interface
 from edge_llm_ros.ros.plain_value import plain
-from edge_llm_ros.ros.qos import LATCHED, LATEST
+from edge_llm_ros.ros.service_client import ServiceClient
 from edge_llm_ros.ros.verbs import WAIT_SLICE
+from edge_llm_ros.ros.wiring import Wiring
 from edge_llm_ros.tools.goal_facts import NotRead
 from edge_llm_ros.tools.readings import Source, ValuesFrom
 from rosidl_parser.definition import NamespacedType
@@ -84,27 +85,17 @@ class TopicSource:
     """
     Reads a topic.
 
-    :param node: that owns the subscription
-    :param group: callback group of the subscription
     :param where: file and key, for messages
     :raises ConfigError: if the interface or the field is not there
     """
 
-    def __init__(self, node: Any, group: Any, source: Source, where: str) -> None:
+    def __init__(self, wiring: Wiring, source: Source, where: str) -> None:
         kind = interface(source.type, f'{where}.type')
         self._field = FieldOf(kind, source.field, where, isinstance(source, ValuesFrom))
         self._source = source
-        self._node = node
-        self._lock = threading.Lock()
-        self._latest: tuple[float, Any] | None = None
         self._deadline = 0.0
-        self._subscription = node.create_subscription(
-            kind, source.name, self._on_message, LATCHED if source.latched else LATEST,
-            callback_group=group)
-
-    def _on_message(self, message: Any) -> None:
-        with self._lock:
-            self._latest = (time.monotonic(), message)
+        self._topic = Latest(wiring.node, wiring.streams, kind, source.type, source.name,
+                             source.latched, source.max_age)
 
     def ask(self) -> None:
         """Begin to wait; the messages come by themselves."""
@@ -113,76 +104,61 @@ class TopicSource:
     def answer(self, cancellation: Cancellation) -> Any:
         """Return the field of the latest message; raises NotRead if there is none in time."""
         while True:
-            with self._lock:
-                latest = self._latest
+            latest = self._topic.get()
             age = time.monotonic() - latest[0] if latest is not None else 0.0
             if latest is not None and (self._source.latched or age <= self._source.max_age):
                 return self._field.of(latest[1])
-            if time.monotonic() >= self._deadline or cancellation.wait(WAIT_SLICE / 4):
+            self._topic.adapt()
+            if time.monotonic() >= self._deadline or cancellation.wait(LOOK_SECONDS):
                 if latest is None:
                     raise NotRead(f'no message on {self._source.name!r}')
                 raise NotRead(f'the last message on {self._source.name!r} is {age:.0f} s old')
 
     def destroy(self) -> None:
         """Give the subscription back."""
-        self._node.destroy_subscription(self._subscription)
+        self._topic.destroy()
 
 
 class ServiceSource:
     """
     Reads the response to an empty request.
 
-    :param node: that owns the client
-    :param group: callback group of the client
     :param where: file and key, for messages
     :raises ConfigError: if the interface or the field is not there
     """
 
-    def __init__(self, node: Any, group: Any, source: Source, where: str) -> None:
+    def __init__(self, wiring: Wiring, source: Source, where: str) -> None:
         kind = interface(source.type, f'{where}.type')
         self._field = FieldOf(kind.Response, source.field, where, isinstance(source, ValuesFrom))
         self._request = kind.Request
         self._source = source
-        self._node = node
         self._deadline = 0.0
         self._future: Any = None
-        self._client = node.create_client(kind, source.name, callback_group=group)
+        self._client = ServiceClient(wiring.node, kind, source.name)
 
     def ask(self) -> None:
         """Send the request, if there is somebody to take it."""
         self._deadline = time.monotonic() + self._source.timeout
-        self._future = None
-        self._send()
-
-    def _send(self) -> None:
-        if self._future is None and self._client.service_is_ready():
-            self._future = self._client.call_async(self._request())
+        self._future = self._client.send(self._request()) if self._client.ready() else None
 
     def answer(self, cancellation: Cancellation) -> Any:
         """Return the field of the response; raises NotRead if it does not come in time."""
-        while self._future is None or not self._future.done():
-            if time.monotonic() >= self._deadline or cancellation.wait(WAIT_SLICE / 4):
-                self._give_up()
-            self._send()
+        while self._future is None:
+            if self._client.ready():
+                self._future = self._client.send(self._request())
+            elif time.monotonic() >= self._deadline or cancellation.wait(WAIT_SLICE / 4):
+                raise NotRead(f'there is no service {self._source.name!r}')
         future, self._future = self._future, None
-        if future.exception() is not None:
-            raise NotRead(f'{self._source.name!r} failed: {future.exception()}')
+        if not self._client.wait_for(future, self._deadline - time.monotonic(), cancellation):
+            raise NotRead(f'no response from {self._source.name!r}')
         return self._field.of(future.result())
-
-    def _give_up(self) -> None:
-        if self._future is None:
-            raise NotRead(f'there is no service {self._source.name!r}')
-        self._client.remove_pending_request(self._future)
-        self._future = None
-        raise NotRead(f'no response from {self._source.name!r}')
 
     def destroy(self) -> None:
         """Give the client back."""
-        self._node.destroy_client(self._client)
+        self._client.destroy()
 
 
-def source_reader(node: Any, group: Any, source: Source, where: str
-                  ) -> TopicSource | ServiceSource:
+def source_reader(wiring: Wiring, source: Source, where: str) -> TopicSource | ServiceSource:
     """Return what reads a source; ConfigError if its interface or field is not there."""
     kind = TopicSource if source.topic is not None else ServiceSource
-    return kind(node, group, source, where)
+    return kind(wiring, source, where)

@@ -12,76 +12,74 @@
 # See the License for the specific language governing permissions and
 # limitations under the License.
 
-"""Topics that never pause, kept away from what the planner's executor waits for."""
+"""Topics that never pause, looked at now and then rather than at each of their messages."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+import logging
 import threading
-from typing import Any
+import time
 
-import rclpy
-from rclpy.callback_groups import MutuallyExclusiveCallbackGroup
-from rclpy.exceptions import InvalidHandle
-from rclpy.executors import ExternalShutdownException, SingleThreadedExecutor
-from rclpy.node import Node
-from rclpy.parameter import Parameter
-from rclpy.qos import QoSProfile
+logger = logging.getLogger(__name__)
+
+_SHORTEST, _LONGEST = 0.01, 0.1  # seconds between two looks
+_PART = 10  # looks while a message is fresh
 
 
 class Streams:
     """
-    Subscribes to topics on a node and in a thread of their own.
+    Looks at topics from a thread of its own, so that the age of what is there is known.
 
-    rclpy looks at all that an executor waits for, three times for each message. The planner's
-    own has some seventy things, and a battery that tells its charge twenty times a second would
-    cost more than everything else that an idle planner does; here there are only the topics.
-
-    :param node: the planner node, by whose names topics are resolved
+    DDS keeps the last message of each, and does not say in every implementation when it came.
+    Between two looks it came after the first: that is told as its time, and so no message ever
+    seems fresher than it is. The thread costs the same however often the topics tell something.
     """
 
-    def __init__(self, node: Any) -> None:
-        self._names = node
-        self._node = Node(
-            f'{node.get_name()}_topics', namespace=node.get_namespace(), context=node.context,
-            # A remap of the planner's name would be one of this node's name, too.
-            use_global_arguments=False, enable_rosout=False, start_parameter_services=False,
-            # Nor has it a service, which a security policy would have to know.
-            parameter_overrides=[Parameter('start_type_description_service', value=False)])
-        self._executor = SingleThreadedExecutor(context=node.context)
-        self._executor.add_node(self._node)
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._looks: dict[Callable[[], None], float] = {}
+        self._failed: set[Callable[[], None]] = set()
         self._closed = False
-        self._thread = threading.Thread(target=self._spin, name='topics', daemon=True)
-        self._thread.start()
+        self._thread: threading.Thread | None = None
 
-    def create_subscription(self, kind: Any, topic: str, callback: Callable[[Any], None],
-                            profile: QoSProfile) -> Any:
-        """Subscribe to a topic by a name as the planner's own."""
-        # A group each: rclpy's groups never forget an entity that was destroyed.
-        return self._node.create_subscription(
-            kind, self._names.resolve_topic_name(topic), callback, profile,
-            callback_group=MutuallyExclusiveCallbackGroup())
+    def add(self, look: Callable[[], None], max_age: float) -> None:
+        """
+        Call a function now and then, from another thread.
 
-    def destroy_subscription(self, subscription: Any) -> None:
-        """Give a subscription back."""
-        self._node.destroy_subscription(subscription)
+        :param max_age: seconds that matter; the time between two looks is a small part of them
+        """
+        with self._lock:
+            self._looks[look] = min(max(max_age / _PART, _SHORTEST), _LONGEST)
+            if self._thread is None:
+                self._thread = threading.Thread(target=self._run, name='topics', daemon=True)
+                self._thread.start()
 
-    def _spin(self) -> None:
-        while rclpy.ok(context=self._node.context) and not self._closed:
-            try:
-                self._executor.spin()
-            except ExternalShutdownException:
-                return
-            except InvalidHandle:
-                # What is given back while it is waited for raises here (rclpy issue 1142).
-                continue
-            except Exception:
-                # Readings would be stale from here on: every condition would refuse.
-                self._names.log_exception('a message could not be taken')
+    def remove(self, look: Callable[[], None]) -> None:
+        """Call a function no more; it may be running still."""
+        with self._lock:
+            self._looks.pop(look, None)
+            self._failed.discard(look)
+
+    def _run(self) -> None:
+        while not self._closed:
+            with self._lock:
+                looks, pause = tuple(self._looks), min(self._looks.values(), default=_LONGEST)
+            for look in looks:
+                self._call(look)
+            time.sleep(pause)
+
+    def _call(self, look: Callable[[], None]) -> None:
+        try:
+            look()
+        except Exception:
+            # Told once: who reads the topic is told each time.
+            if look not in self._failed:
+                self._failed.add(look)
+                logger.exception('a topic cannot be read')
 
     def close(self) -> None:
-        """End the thread and give the node back."""
+        """End the thread."""
         self._closed = True
-        self._executor.shutdown(timeout_sec=1.0)
-        self._thread.join(2.0)
-        self._node.destroy_node()
+        if self._thread is not None:
+            self._thread.join(1.0)

@@ -31,6 +31,8 @@ from edge_llm_ros.ros.request_maker import RequestMaker
 from edge_llm_ros.ros.service_verb import ServiceCall
 from edge_llm_ros.ros.signals import TopicSignals
 from edge_llm_ros.ros.sources import source_reader
+from edge_llm_ros.ros.streams import Streams
+from edge_llm_ros.ros.wiring import Wiring
 from edge_llm_ros.tools.confirmation import Confirmations
 from edge_llm_ros.tools.gate import Gate
 from edge_llm_ros.tools.goal_facts import FactsReader, SourceReader
@@ -72,25 +74,26 @@ class RosToolset(GatedToolset):
         self._signals: TopicSignals | None = None
         self._logger = node.get_logger()
         latch = latch or StopLatch()
-        journal = journal or GoalJournal()
+        self._streams = Streams()
+        wiring = Wiring(node, group, self._streams, latch, journal or GoalJournal())
         try:
-            context = self._readers(node, group, loaded.context_from, loaded.files)
+            context = self._readers(wiring, loaded.context_from, loaded.files)
             values = {(name, key): self._source(
-                node, group, argument.values_from,
+                wiring, argument.values_from,
                 f'{loaded.files[name]}: tools.{name}.arguments.{key}.values_from')
                 for name, tool in loaded.tools.items()
                 for key, argument in tool.arguments.items() if argument.values_from is not None}
-            own = self._own_tools(node, group, loaded)
+            own = self._own_tools(wiring, loaded)
             for name, tool in loaded.tools.items():
                 kind = next(verb for verb in VERBS if getattr(tool, verb) is not None)
                 where = f'{loaded.files[name]}: tools.{name}'
                 try:
-                    self._made[name] = VERBS[kind](node, group, tool, where, latch, journal)
+                    self._made[name] = VERBS[kind](wiring, tool, where)
                 except rclpy_implementation.RCLError as error:
                     # Such as two tools that give one topic different types.
                     raise ConfigError(f'{where}: cannot be connected: {error}') from error
                 _check_target(node, self._made[name].target, where)
-            self._signals = TopicSignals(node, group, loaded)
+            self._signals = TopicSignals(node, self._streams, loaded)
             for name, verb in self._made.items():
                 if text := verb.mismatch():
                     self._logger.warning(f'{loaded.files[name]}: tools.{name}: {text}')
@@ -107,24 +110,24 @@ class RosToolset(GatedToolset):
             self.destroy()
             raise
 
-    def _source(self, node: Any, group: Any, source: Source, where: str) -> SourceReader:
-        self._sources.append(source_reader(node, group, source, where))
+    def _source(self, wiring: Wiring, source: Source, where: str) -> SourceReader:
+        self._sources.append(source_reader(wiring, source, where))
         return self._sources[-1]
 
-    def _readers(self, node: Any, group: Any, readings: Mapping[str, Reading],
-                 files: Mapping[str, str], key: str = 'context_from') -> dict[str, SourceReader]:
-        return {name: self._source(node, group, reading,
+    def _readers(self, wiring: Wiring, readings: Mapping[str, Reading], files: Mapping[str, str],
+                 key: str = 'context_from') -> dict[str, SourceReader]:
+        return {name: self._source(wiring, reading,
                                    f'{files.get(f"{key}.{name}") or files.get("builtins")}: '
                                    f'{key}.{name}') for name, reading in readings.items()}
 
-    def _own_tools(self, node: Any, group: Any, loaded: LoadedTools) -> dict[str, OwnTool]:
+    def _own_tools(self, wiring: Wiring, loaded: LoadedTools) -> dict[str, OwnTool]:
         own: dict[str, OwnTool] = {}
         settings = loaded.builtins.look_around
         if settings is not None:
             own[LOOK_AROUND] = LookAroundTool(settings, self._readers(
-                node, group, settings.readings, loaded.files, 'builtins.look_around.readings'))
+                wiring, settings.readings, loaded.files, 'builtins.look_around.readings'))
         if loaded.builtins.ask_person:
-            asking = AskPerson(node, group, loaded.builtins.ask_person)
+            asking = AskPerson(wiring.node, wiring.group, loaded.builtins.ask_person)
             self._sources.append(asking)
             own[ASK_PERSON] = asking
         return own
@@ -158,6 +161,7 @@ class RosToolset(GatedToolset):
 
     def destroy(self) -> None:
         """Give everything back; no call may be running."""
+        self._streams.close()
         if self._signals is not None:
             self._signals.destroy()
             self._signals = None

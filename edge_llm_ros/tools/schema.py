@@ -75,4 +75,5 @@ def tool_schema(name: str, tool: Tool) -> ToolSchema:
         'properties': {key: argument_schema(a, f'tools.{name}.arguments.{key}')
                        for key, a in tool.arguments.items()},
         'required': [key for key, a in tool.arguments.items() if a.default is None],
-    }, tuple(key for key, a in tool.arguments.items() if a.values_from is not None))
+    }, tuple(key for key, a in tool.arguments.items() if a.values_from is not None),
+        silent=tool.action is None)
