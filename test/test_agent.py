@@ -21,7 +21,6 @@ import threading
 import time
 
 from edge_llm_ros.agent.agent import Agent
-from edge_llm_ros.prompt.named_values import NamedValues
 from edge_llm_ros.agent.recovery_hints import RecoveryHints
 from edge_llm_ros.flow.cancellation import Cancellation
 from edge_llm_ros.flow.errors import CallCutShort, ContextFull, EngineError
@@ -32,6 +31,7 @@ from edge_llm_ros.flow.model import CallCanceled, CallMade, Prefilling, Writing
 from edge_llm_ros.flow.result import Outcome, Result
 from edge_llm_ros.flow.tool import (
     FallbackCall, FINISH, NO_FACTS, Observation, Status, ToolCall, ToolSchema, WAIT)
+from edge_llm_ros.prompt.named_values import NamedValues
 from edge_llm_ros.prompt.words import Words
 import pytest
 

@@ -19,10 +19,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from edge_llm_ros.prompt.named_values import NamedValues
 from edge_llm_ros.flow.canonical_json import canonical_json
 from edge_llm_ros.flow.goal import FinishCheckMode
 from edge_llm_ros.flow.tool import COMPARE, Observation, Status, ToolCall, ToolSchema
+from edge_llm_ros.prompt.named_values import NamedValues
 from edge_llm_ros.prompt.words import Words
 
 # What is told is short, so that its end is not cut off.

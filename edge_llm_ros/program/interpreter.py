@@ -23,7 +23,8 @@ from typing import Any
 
 from edge_llm_ros.flow.tool import ToolCall
 from edge_llm_ros.program.evaluation import Evaluation, Steps
-from edge_llm_ros.program.language import Ending, ENDINGS, MAX_KEYS, MAX_NUMBER, MAX_ROUNDS, ProgramError
+from edge_llm_ros.program.language import (
+    Ending, ENDINGS, MAX_KEYS, MAX_NUMBER, MAX_ROUNDS, ProgramError)
 from edge_llm_ros.program.syntax import branches, called, Script
 from edge_llm_ros.program.value import added, in_text, is_number, subtracted, taken, told
 
