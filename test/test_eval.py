@@ -270,7 +270,7 @@ def test_a_part_of_the_missions_is_a_fair_part() -> None:
     part = Selection(split='held_out', worlds=1, limit=24).of(cases)
     assert [c.kind for c in part] == [*KINDS, *KINDS] and part == Selection(
         split='held_out', worlds=1, limit=24).of(cases)
-    assert len(Selection(kinds=('loop',), language='zh').of(cases)) == 16 * 3
+    assert len(Selection('tuning', kinds=('loop',), language='zh').of(cases)) == 8 * 3
     assert {c.mission for c in Selection(missions='blink').of(cases)} == {'blink'}
     for wrong in (Selection(kinds=('none',)), Selection(missions='none')):
         with pytest.raises(ConfigError, match='no kind|no mission'):
@@ -282,7 +282,7 @@ def test_missions_run_over_ros_and_go_on(test_model: str, tmp_path: Path) -> Non
     command = [sys.executable, '-m', 'edge_llm_ros.cli.main', 'eval', '--model', test_model,
                '--missions', 'five_*', '--worlds', '1', '--language', 'en', '--split', 'tuning',
                '--out', str(tmp_path), '--prefixes', str(tmp_path / 'prefixes'), '--prompt',
-               str(tmp_path / 'prompt.yaml')]
+               str(tmp_path / 'prompt.yaml'), '--set', 'act_by=calls']
     (tmp_path / 'prompt.yaml').write_text('version: 1\nsystem: You control a robot.\n')
     for expected, limit in (('0 of them done', '1'), ('1 of them done', '2')):
         done = subprocess.run([*command, '--limit', limit], capture_output=True, text=True,
