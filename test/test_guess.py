@@ -31,6 +31,7 @@ from edge_llm_ros.prompt.formats import chat_format
 from edge_llm_ros.prompt.pieces import PieceTokenizer
 from edge_llm_ros.tools.load_tools import load_tools
 from edge_llm_ros.tools.toolset import GatedToolset
+from forced_tokens import follow
 from hypothesis import given, strategies as st
 import numpy as np
 import pytest
@@ -304,16 +305,8 @@ def test_forced_runs_of_random_calls_are_canonical(request, model: str, count: i
     for _ in range(count):
         call = random_call(generator, tools)
         tokens = list(pieces.tokens(form.call(call)))
-        matcher, done = engine._compiler.matcher(grammar), []
-        while not matcher.complete:
-            forced = matcher.forced()
-            if not forced:
-                forced = [tokens[len(done)]]
-                matcher.consume(forced)
-                sampled += 1
-            done += forced
-            assert done == tokens[:len(done)], (call, engine.detokenize(done))
-        assert done == tokens and form.parse(engine.detokenize(done).decode()) == call
+        sampled += follow(engine, grammar, tokens, call)
+        assert form.parse(engine.detokenize(tokens).decode()) == call
         free += len(tokens)
     assert sampled < 0.6 * free
     engine.close()

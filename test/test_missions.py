@@ -138,6 +138,8 @@ def test_no_reading_of_an_example_is_one_of_a_mission() -> None:
     there = {case.scene.battery for case in cases}.union(
         *(case.scene.temperatures.values() for case in cases))
     assert told and not told & there
+    found = {float(value) for goal in EXAMPLE_GOALS for value in re.findall(r'was ([\d.]+)', goal)}
+    assert found and not found & there
 
 
 def test_no_held_out_mission_is_a_tuning_mission() -> None:

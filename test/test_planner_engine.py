@@ -149,7 +149,8 @@ def _signal(number: int) -> Callable[[int], None]:
     return lambda pid: os.kill(pid, number)
 
 
-# By the fault: where a goal meets it, what its message says, and whether it always ends that goal.
+# A fault, the tool at work when it comes, and what the message then says; nothing where the engine
+# may get through.
 FAULTS: dict[str, tuple[Callable[[int], None], str, str]] = {
     'SIGKILL': (_kill, 'tool call', 'SIGKILL'),
     'SIGSEGV': (_signal(signal.SIGSEGV), 'tool call', 'SIGSEGV'),

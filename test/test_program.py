@@ -24,6 +24,7 @@ from edge_llm_ros.program.language import Ending, ProgramError
 from edge_llm_ros.program.program import Program
 from edge_llm_ros.program.program_grammar import program_grammar
 from edge_llm_ros.prompt.call_grammar import literal
+from forced_tokens import follow
 from hypothesis import given, settings, strategies as st
 from llguidance import LLMatcher, LLTokenizer
 import numpy as np
@@ -169,15 +170,7 @@ def test_a_model_can_write_this(allowed, text: str) -> None:
 @pytest.mark.parametrize('text', [LOOP, *VALID])
 def test_what_is_forced_is_what_the_tokenizer_writes(engine: LocalEngine, text: str) -> None:
     grammar = program_grammar(TOOLS, 80, literal('<|im_end|>', engine.info().special_tokens))
-    tokens = list(engine.tokenize(text + '<|im_end|>', True))
-    matcher, done = engine._compiler.matcher(grammar), []
-    while not matcher.complete:
-        forced = matcher.forced()
-        if not forced:
-            forced = [tokens[len(done)]]
-            matcher.consume(forced)
-        done += forced
-        assert done == tokens[:len(done)], engine.detokenize(done)
+    follow(engine, grammar, engine.tokenize(text + '<|im_end|>', True))
 
 
 @pytest.mark.parametrize('text', INVALID)

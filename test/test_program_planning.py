@@ -18,6 +18,8 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 
 from edge_llm_ros.agent.agent import Agent
+from edge_llm_ros.agent.construction import planning_model
+from edge_llm_ros.agent.parameters import parameter_values
 from edge_llm_ros.engine.local import LocalEngine
 from edge_llm_ros.flow.cancellation import Cancellation
 from edge_llm_ros.flow.engine import Completion, EngineConfig, GenerateRequest, Stop
@@ -252,6 +254,26 @@ def test_the_next_goal_is_told_what_was_read_and_may_speak_of_it(writer: Writer)
                        session='a')
     assert result.message == 'Back.'
     assert any('(warmth() was "lab")\n\nGo back there.' in text for text in told)
+
+
+def test_what_is_found_on_the_way_can_be_spoken_of(writer: Writer) -> None:
+    def work(call: ToolCall, *_: object) -> object:
+        return failed('stuck') if call.name == 'light' else '{"place": "gym"}'
+
+    result, _ = run(writer, 'Light on, or go back.', [
+        'place = warmth()\nlight("on")\ndone("On.")\n', 'go("gym")\ndone("Back.")\n'], work)
+    assert result.message == 'Back.' and len(writer.requests) == 2
+
+
+def test_a_prompt_for_the_other_way_to_act_is_refused(writer: Writer) -> None:
+    programs = [{'goal': 'Light on.', 'program': 'light("on")\ndone("On.")\n'}]
+    examples = [{'instruction': 'Stop.', 'steps': [
+        {'call': FINISH, 'arguments': {'success': True, 'summary': 'Done.'}}]}]
+    for given, way in (({'programs': programs}, 'calls'), ({'examples': examples}, 'programs')):
+        prompt = PromptFile(version=1, system='S.', **given)
+        with pytest.raises(ConfigError, match=f'prompt_file: .*act_by: {way}'):
+            planning_model(writer, parameter_values({'act_by': way, 'chat_format': 'chatml'}),
+                           prompt, TOOLS, [])
 
 
 def test_a_program_that_cannot_go_on_is_told_why_and_not_for_ever(writer: Writer) -> None:

@@ -30,6 +30,7 @@ from edge_llm_ros.prompt.template_renderer import render
 from edge_llm_ros.tools.load_tools import load_tools
 from edge_llm_ros.tools.read_file import read_file
 from edge_llm_ros.tools.schema import tool_schema
+from forced_tokens import follow
 from gguf_rename import copy_with
 from hypothesis import given, HealthCheck, settings, strategies as st
 import pytest
@@ -118,18 +119,9 @@ def test_the_grammar_takes_every_canonical_call(engines, name: str, call: ToolCa
     """The canonical tokens of a call are in the grammar, and what it forces equals them."""
     engine, form = _format(engines, name)
     form.prefix('You are a robot.', [GO, SAY], [EXAMPLE])
-    matcher = engine._compiler.matcher(form.grammar([GO, SAY], 60))
     tokens = list(_pieces(engine).tokens(form.call(call)))
-    done: list[int] = []
-    while not matcher.complete:
-        forced = matcher.forced()
-        if not forced:
-            forced = [tokens[len(done)]]
-            matcher.consume(forced)
-        done += forced
-        assert done == tokens[:len(done)], 'a forced run is not canonical'
-    assert done == tokens
-    text = engine.detokenize(done).decode()
+    follow(engine, form.grammar([GO, SAY], 60), tokens, call)
+    text = engine.detokenize(tokens).decode()
     assert form.parse(text) == call
 
 

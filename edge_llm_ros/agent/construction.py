@@ -80,7 +80,8 @@ def planning_model(engine: Engine, parameters: Parameters, prompt: PromptFile,
     Return the model that plans; its prefix is not evaluated yet.
 
     :param prompt: where the examples are from
-    :raises ConfigError: if prompt and tools do not fit into the context
+    :raises ConfigError: if prompt and tools do not fit into the context, or the prompt is for
+        another way to act
     """
     frames = chat_format(parameters['chat_format'], engine.info())
     limits = generation_limits(parameters)
@@ -88,7 +89,13 @@ def planning_model(engine: Engine, parameters: Parameters, prompt: PromptFile,
         for name in _OF_CALLS:
             if parameters[name] not in (False, OFF):
                 raise ConfigError(f'{name}: is for act_by: calls; with programs, leave it out.')
+        if prompt.examples and not prompt.programs:
+            raise ConfigError('prompt_file: has examples of calls and none of programs, which '
+                              'act_by: programs needs. Give such a file.')
         return ProgramModel(engine, frames, prompt, tools, limits)
+    if prompt.programs and not prompt.examples:
+        raise ConfigError('prompt_file: has examples of programs and none of calls, which act_by: '
+                          'calls needs. Give such a file, or act_by: programs.')
     reminder = GoalReminder(prompt.words.reminder) if parameters['goal_reminder'] else None
     return LocalModel(engine, frames, prompt.system, tools, examples, limits,
                       forethought=_forethought(engine, parameters, prompt), reminder=reminder)

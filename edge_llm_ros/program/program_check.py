@@ -31,7 +31,7 @@ class ProgramCheck:
     Compares the programs of a goal with what was said; questions each kind of thing once.
 
     :param instruction: the goal
-    :param heard: what was said before, and what was found
+    :param heard: what was said and found so far, the goal included
     """
 
     def __init__(self, instruction: str, heard: Sequence[str], tools: Sequence[ToolSchema],
@@ -39,12 +39,16 @@ class ProgramCheck:
         self._names = nameable(tools)
         self._tools = {tool.name: tool for tool in tools}
         self._words = words
-        self._heard = [instruction, *heard]
+        self._heard = list(heard)
         # Where the goal says what not to do, not all that it names has to be used.
         self._due = [] if any(mentions(instruction, word) for word in words.excluding) else (
             named([instruction], self._names))
         self._asked: set[str] = set()
         self._used: list[str] = []  # by programs that were run, of which this one may be the rest
+
+    def hear(self, text: str) -> None:
+        """Take note of what was said or found since."""
+        self._heard.append(text)
 
     def question(self, text: str) -> str:
         """

@@ -40,7 +40,6 @@ from edge_llm_ros.prompt.local_conversation import (
 from edge_llm_ros.prompt.transcript import MessageKind
 from edge_llm_ros.prompt.words import Words
 
-SUMMARY_LENGTH = 160  # characters
 _MOST_HEARD = 64
 _MOST_MISTAKES = 3  # programs of a goal that cannot go on by themselves
 _VALUE_LENGTH = 80  # characters of a result that the next goal is told
@@ -53,6 +52,7 @@ class ProgramOwner(Owner, Protocol):
 
     words: Words
     functions: Sequence[ToolSchema]
+    summary_length: int
 
     def bias(self, follows: bool) -> Mapping[int, float]:
         """Return what is added to the logits of tokens where a goal is judged."""
@@ -74,10 +74,10 @@ class ProgramConversation(LocalConversation):
         self._owner = model
         self._heard: list[str] = []
         self._values: list[str] = []
-        self._goals = 0
-        self._begin_goal('')
+        self._begin_goal('', follows=False)
 
-    def _begin_goal(self, instruction: str) -> None:
+    def _begin_goal(self, instruction: str, follows: bool) -> None:
+        self._follows = follows
         self._check = ProgramCheck(
             instruction, self._heard, self._owner.functions, self._owner.words)
         self._run: Run | None = None
@@ -93,12 +93,16 @@ class ProgramConversation(LocalConversation):
         """Append what a person asks for, live facts, and what the goal before it found."""
         found = '; '.join(self._values[-_MOST_VALUES:])
         self._values = []
-        self._heard = self._heard[-_MOST_HEARD:] + [context] if context else self._heard
-        self._begin_goal(instruction)
-        self._goals += 1
-        self._heard.append(instruction)
+        self._hear(instruction)
+        self._hear(context)
+        self._begin_goal(instruction, follows=len(self._transcript) > 0)
         super().instruct(instruction, '\n'.join(filter(None, (
             self._owner.words.found.format(values=found) if found else '', context))))
+
+    def _hear(self, text: str) -> None:
+        """Remember what was said or found: programs may speak of it."""
+        self._heard = [*self._heard[1 - _MOST_HEARD:], text]
+        self._check.hear(text)
 
     def observe(self, call: ToolCall, observation: Observation) -> None:
         """
@@ -111,7 +115,7 @@ class ProgramConversation(LocalConversation):
         elif observation.worked:
             self._failures = {}  # what it did may be what they need to work
             self._value = _value(observation.text)
-            self._heard = [*self._heard[-_MOST_HEARD:], observation.text]
+            self._hear(observation.text)
             if not call.arguments:  # else it says what was asked for
                 told = canonical_json(self._value)[:_VALUE_LENGTH]
                 self._values.append(f'{_written(call)} was {told}')
@@ -122,6 +126,7 @@ class ProgramConversation(LocalConversation):
         key, words = _written(call), self._owner.words
         count = self._failures[key] = self._failures.get(key, 0) + 1
         self._error = words.given_up.format(call=key, error=observation.error)
+        self._hear(observation.error)
         if count == 1 and observation.status is Status.FAILED:
             self._due = call
         elif self._run is not None and self._run.in_condition:
@@ -146,8 +151,6 @@ class ProgramConversation(LocalConversation):
         call, self._due = self._due, None
         while call is None:
             if self._run is None:
-                self.bias = self._owner.bias(self._goals > 1) if (
-                    self._occasion is Occasion.FIRST) else {}
                 for event in super().next_call(
                         allowed, cancellation, choices, self._occasion):
                     if isinstance(event, CallMade):
@@ -174,23 +177,26 @@ class ProgramConversation(LocalConversation):
         except ProgramError as error:
             self._mistakes += 1
             self._stop(str(error))
-            return _finish(False, str(error)) if self._mistakes >= _MOST_MISTAKES else None
+            return self._finished(False, str(error)) if self._mistakes >= _MOST_MISTAKES else None
         if isinstance(action, Ending):
             self._run = None
-            return _finish(action.kind == DONE, action.text)
+            return self._finished(action.kind == DONE, action.text)
         if self._failures.get(_written(action), 0) > 1 and not self._run.in_condition:
-            return _finish(False, self._error)
+            return self._finished(False, self._error)
         return action
+
+    def _finished(self, success: bool, summary: str) -> ToolCall:
+        return ToolCall(FINISH, {
+            'success': success, 'summary': summary[:self._owner.summary_length]})
+
+    def _bias(self) -> Mapping[int, float]:
+        return self._owner.bias(self._follows) if self._occasion is Occasion.FIRST else {}
 
     def _read(self, text: str) -> tuple[str, ToolCall]:
         return '', self._model.format.parse(text)
 
     def _generated(self, completion: Completion, call: ToolCall, before: str) -> TokenCounts:
         return all_generated(completion)
-
-
-def _finish(success: bool, summary: str) -> ToolCall:
-    return ToolCall(FINISH, {'success': success, 'summary': summary[:SUMMARY_LENGTH]})
 
 
 def _and_again(before: CallMade, after: CallMade) -> CallMade:

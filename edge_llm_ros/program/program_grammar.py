@@ -23,8 +23,10 @@ from edge_llm_ros.flow.canonical_json import canonical_json
 from edge_llm_ros.flow.errors import ConfigError
 from edge_llm_ros.flow.tool import ToolSchema
 from edge_llm_ros.program.language import (
-    ENDINGS, INDENT, MAX_DEPTH, MAX_DIGITS, MAX_NAME, MAX_ROUNDS, RESERVED)
+    ASK, DONE, ENDINGS, INDENT, MAX_DEPTH, MAX_DIGITS, MAX_NAME, MAX_ROUNDS, REFUSE,
+    RESERVED)
 from edge_llm_ros.prompt.call_grammar import arguments_schema, is_free_text, literal
+from edge_llm_ros.prompt.prompt_file import judgement_line, JUDGEMENTS
 
 # Control characters are out: Python reads some of them as the end of a line.
 _CHARACTER = r'/[^"\\{}\x00-\x1f\x7f]/'
@@ -66,10 +68,6 @@ y{n}: {indent}"elif " condition ":\n" ( e{inner} | s{inner}+ ) y{n}? | {indent}"
 e{n}: s{n}* ( {indent}end | l{n} )
 l{n}: {indent}"if " condition ":\n" e{inner} ( {indent}"elif " condition ":\n" e{inner} )* {indent}"else:\n" e{inner}
 """  # noqa: E501
-_JUDGED = ' | '.join((
-    '"# fine\\n" ( "done(" CLOSING ")\\n" | s0+ end | s0* l0 )',
-    '"# unclear\\n" "ask(" CLOSING ")\\n"',
-    '( "# impossible\\n" | "# harmful\\n" ) "refuse(" CLOSING ")\\n"'))
 _INNERMOST = r"""
 s{n}: {indent}simple "\n"
 e{n}: s{n}* {indent}end
@@ -91,9 +89,11 @@ def program_grammar(tools: Sequence[ToolSchema], text_length: int, after: str,
     names = '|'.join(sorted(RESERVED | {tool.name for tool in tools}))
     arguments = _Arguments(text_length)
     calls = [arguments.call(tool) for tool in tools]
+    if judged:
+        endings = frozenset({DONE})  # the others stand behind judgements of their own
     alone = 'ALONE "(" CLOSING ")\\n" | ' if endings else ''
     lines = [
-        '%llguidance {}', f'start: ( {_JUDGED if judged else "program"} ) {after}',
+        '%llguidance {}', f'start: ( {_judged() if judged else "program"} ) {after}',
         f'program: {alone}s0+ end | s0* l0',
         f'CHARACTER: {_CHARACTER}', f'NAME: /[a-z][a-z0-9_]{{0,{MAX_NAME - 1}}}/ & ~/({names})/',
         'HOLE: "{" NAME "}"', f'ROUNDS: /{"|".join(map(str, range(-1, MAX_ROUNDS + 1)))}/',
@@ -104,6 +104,14 @@ def program_grammar(tools: Sequence[ToolSchema], text_length: int, after: str,
     lines += [f'call: {" | ".join(calls)}'] if calls else []
     lines.append(_EXPRESSIONS.strip().replace('CALL ', 'call | ' if calls else ''))
     return '\n'.join([*lines, *arguments.rules, *_blocks()]) + '\n'
+
+
+def _judged() -> str:
+    """Return what may follow which judgement."""
+    fine, *others = (literal(judgement_line(name), ()) for name in JUDGEMENTS)
+    ends = (ASK, REFUSE, REFUSE)
+    return ' | '.join([f'{fine} program', *(
+        f'{line} {literal(f"{end}(", ())} CLOSING ")\\n"' for line, end in zip(others, ends))])
 
 
 def _blocks() -> list[str]:

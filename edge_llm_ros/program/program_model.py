@@ -33,9 +33,7 @@ from edge_llm_ros.prompt.generation_limits import GenerationLimits
 from edge_llm_ros.prompt.local_conversation import LocalConversation
 from edge_llm_ros.prompt.local_model import LocalModel
 from edge_llm_ros.prompt.pieces import Data
-from edge_llm_ros.prompt.prompt_file import judgement_line, PromptFile
-
-_FINE, _UNCLEAR = 'fine', 'unclear'
+from edge_llm_ros.prompt.prompt_file import judgement_line, JUDGEMENTS, PromptFile, UNCLEAR
 
 
 class ProgramModel(LocalModel):
@@ -53,8 +51,11 @@ class ProgramModel(LocalModel):
 
     def __init__(self, engine: Engine, frames: ChatFormat, prompt: PromptFile,
                  tools: Sequence[ToolSchema], limits: GenerationLimits) -> None:
-        if all(tool.name != FINISH for tool in tools):
+        finish = next((tool for tool in tools if tool.name == FINISH), None)
+        if finish is None:
             raise ConfigError('act_by: programs need builtins.finish, which ends them.')
+        self.summary_length: int = finish.parameters['properties']['summary'].get(
+            'maxLength', limits.text_length)
         self.words = prompt.words
         self.functions: Sequence[ToolSchema] = functions(tools)
         _check(prompt, self.functions)
@@ -90,7 +91,7 @@ class ProgramModel(LocalModel):
         """
         bias = {} if self._bias is None else self._bias.model_dump()
         if follows:
-            bias.pop(_UNCLEAR, None)
+            bias.pop(UNCLEAR, None)
         return {token: bias.get(name, 0.0) for name, token in self._tokens_of.items()}
 
     def _judging_tokens(self) -> Mapping[str, int]:
@@ -98,7 +99,7 @@ class ProgramModel(LocalModel):
         if self._bias is None:
             return {}
         lines = {name: self.tokens([Data(judgement_line(name))])
-                 for name in (_FINE, *self._bias.model_dump())}
+                 for name in JUDGEMENTS}
         at = next(i for i, tokens in enumerate(zip(*lines.values())) if len(set(tokens)) > 1)
         found = {name: tokens[at] for name, tokens in lines.items()}
         if len(set(found.values())) < len(found):

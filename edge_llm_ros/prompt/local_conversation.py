@@ -21,6 +21,7 @@ from dataclasses import replace
 import itertools
 import logging
 import time
+from types import MappingProxyType
 from typing import Protocol
 
 from edge_llm_ros.flow.cancellation import Cancellation
@@ -97,7 +98,6 @@ class LocalConversation:
         self._told = time.monotonic()
         self._instruction = ''
         self._done: list[ToolCall] = []
-        self.bias: Mapping[int, float] = {}
 
     @property
     def tokens(self) -> Tokens:
@@ -165,7 +165,7 @@ class LocalConversation:
                 (self.tokens + opening)[len(model.prefix):]).decode('utf-8', 'replace'))
         written: list[int] = []
         for event in self._generate(self.tokens + opening, grammar, model.turn_tokens,
-                                    cancellation):
+                                    cancellation, self._bias()):
             if isinstance(event, Completion):
                 return event
             if isinstance(event, Prefilling):
@@ -185,14 +185,19 @@ class LocalConversation:
             decode_calls=completion.decode_calls) + all_generated(completion)
         self._new = max(0, self._new + len(opening) - new)
 
-    def _generate(self, tokens: Tokens, grammar: str, max_tokens: int, cancellation: Cancellation
+    def _bias(self) -> Mapping[int, float]:
+        """Return what is added to the logits of tokens in the turn that is due."""
+        return {}
+
+    def _generate(self, tokens: Tokens, grammar: str, max_tokens: int, cancellation: Cancellation,
+                  bias: Mapping[int, float] = MappingProxyType({})
                   ) -> Iterator[Prefilling | Tokens | Completion]:
         """Pass on what the engine says, and the goal's end to the engine."""
         engine = self._model.engine
         request = GenerateRequest(
             id=f'call {next(_requests)}', session=self.name, tokens=tokens, grammar=grammar,
             max_tokens=max_tokens, sampling=self._model.limits.sampling,
-            biased=tuple(self.bias), bias=tuple(self.bias.values()))
+            biased=tuple(bias), bias=tuple(bias.values()))
         withdraw = cancellation.on_cancel(lambda: engine.cancel(request.id))
         try:
             for event in engine.generate(request):

@@ -89,6 +89,10 @@ class ExampleGoal(_Strict):
                   for step, text, call in zip(self.steps, done, calls)))
 
 
+JUDGEMENTS = FINE, UNCLEAR, IMPOSSIBLE, HARMFUL = ('fine', 'unclear', 'impossible', 'harmful')
+"""What a goal may be for a model that writes programs."""
+
+
 def judgement_line(judgement: str) -> str:
     """Return the line that says what kind of goal it is, before a program."""
     return f'# {judgement}\n'
