@@ -41,7 +41,7 @@ _ENGINE_FIELDS = (
     'cache_type_v', 'flash_attention', 'swa_full', 'rope_freq_base', 'rope_freq_scale',
     'session_ttl', 'spill_bytes')
 _LIMIT_FIELDS = ('call_tokens', 'text_length', 'reasoning_tokens', 'observation_tokens',
-                 'session_tokens', 'summary_length')
+                 'session_tokens', 'summary_length', 'candidates')
 _OF_CALLS = ('goal_reminder', 'triage', 'plan', 'reasoning')
 _SAMPLING_FIELDS = ('temperature', 'top_k', 'top_p', 'min_p', 'seed')
 

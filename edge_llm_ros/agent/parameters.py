@@ -139,6 +139,9 @@ PARAMETERS: Sequence[PlannerParameter] = (
       'dropped; 0: what the context holds.', live=True, bounds=(0, 1 << 20)),
     P('summary_length', 0, 'Characters in which the model sums up messages before they are '
       'dropped; 0: it does not.', live=True, bounds=(0, 512)),
+    P('candidates', 1, 'Programs that the model writes in a turn at most (act_by: programs): '
+      'where the first does not fit the goal, as far as can be seen, others are sampled.',
+      live=True, bounds=(1, 16)),
     P('temperature', 0.0, 'Of sampling; 0 is greedy.', live=True, bounds=(0.0, 2.0)),
     P('top_k', 40, 'Sampling: the best tokens kept; 0: all.', live=True, bounds=(0, 1000)),
     P('top_p', 0.95, 'Sampling: probability mass kept.', live=True, bounds=(0.01, 1.0)),

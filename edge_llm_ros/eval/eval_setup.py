@@ -34,8 +34,8 @@ STEP_SECONDS = 120.0
 # Of the package's own files, those with which missions are planned best, and by calls.
 PROGRAMS = ('planner_programs.yaml', 'prompt_programs.yaml')
 CALLS = ('planner.yaml', 'prompt_many_examples.yaml')
-_ANSWERS = ('act_by', 'temperature', 'check_finish', 'recovery_hints', 'goal_reminder', 'triage',
-            'plan', 'reasoning')
+_ANSWERS = ('act_by', 'candidates', 'temperature', 'check_finish', 'recovery_hints',
+            'goal_reminder', 'triage', 'plan', 'reasoning')
 CONTEXT_TOKENS = 16384  # of the prompt, forty tools and a session
 
 

@@ -42,6 +42,11 @@ class Cancellation:
         """Let TIMEOUT come this many seconds from now."""
         self._deadline = time.monotonic() + seconds
 
+    @property
+    def seconds_left(self) -> float:
+        """Return how long it is to the deadline."""
+        return self._deadline - time.monotonic()
+
     def cancel(self, reason: Outcome) -> None:
         """End the goal for a reason; later reasons are ignored."""
         with self._lock:
@@ -117,6 +122,11 @@ class StepCancellation(Cancellation):
         if seconds:
             self.limit(seconds)
         self._withdraw_from_goal = goal.on_cancel(self.check_deadline)
+
+    @property
+    def seconds_left(self) -> float:
+        """Return how long it is to the deadline of the step or the goal."""
+        return min(super().seconds_left, self._goal.seconds_left)
 
     def check_deadline(self) -> None:
         """Notice that the goal must end, or that the step's time is over."""

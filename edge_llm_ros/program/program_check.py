@@ -20,10 +20,13 @@ import ast
 from collections.abc import Sequence
 
 from edge_llm_ros.flow.tool import ToolSchema
+from edge_llm_ros.program.doubts import doubts, Draft
 from edge_llm_ros.program.language import DONE, ENDINGS
 from edge_llm_ros.program.syntax import called, parsed
 from edge_llm_ros.prompt.named_values import mentions, nameable, named
 from edge_llm_ros.prompt.words import Words
+
+_WEIGHT = 2  # of a place that was forgotten or guessed, against one of any other doubt
 
 
 class ProgramCheck:
@@ -36,6 +39,7 @@ class ProgramCheck:
 
     def __init__(self, instruction: str, heard: Sequence[str], tools: Sequence[ToolSchema],
                  words: Words) -> None:
+        self._instruction = instruction
         self._names = nameable(tools)
         self._tools = {tool.name: tool for tool in tools}
         self._words = words
@@ -50,32 +54,68 @@ class ProgramCheck:
         """Take note of what was said or found since."""
         self._heard.append(text)
 
+    def doubts(self, text: str) -> int:
+        """
+        Return how much speaks against a program; 0 where nothing does.
+
+        :param text: of a program that can be read
+        """
+        nodes = _nodes(text)
+        calls = [node for node in nodes if called(node) in self._tools]
+        found = doubts(Draft(self._instruction, text, nodes, calls, self._words))
+        unused, guessed = self._unused(nodes), self._guessed(nodes)
+        return len(found) + _WEIGHT * (len(unused) + len(guessed))
+
     def question(self, text: str) -> str:
         """
         Return why a program is not run as it is; empty where it is run.
 
         :param text: of a program that can be read
         """
-        nodes = [node for statement in parsed(text) for node in ast.walk(statement)]
-        ends = [node for node in nodes if called(node) in ENDINGS]
-        calls = [node for node in nodes if called(node) in self._tools]
-        if not calls and any(called(node) != DONE for node in ends):
-            return ''
-        spoken = {id(part) for end in ends if calls for part in ast.walk(end)}
-        used = [node.value for node in nodes if isinstance(node, ast.Constant)
-                and isinstance(node.value, str) and id(node) not in spoken]
-        told = [self._tools[called(node)].description for node in calls]
-        known = named([*self._used, *used, *told], self._names)
-        unused = [value for value in self._due if value not in known]
-        guessed = [value for value in dict.fromkeys(used)
-                   if value in self._names and value not in named(self._heard, self._names)]
-        reason = self._once(self._words.unused, unused) or self._once(
-            self._words.guessed, guessed)
-        self._used += [] if reason else [*used, *told]
+        nodes = _nodes(text)
+        reason = self._once(self._words.unused, self._unused(nodes)) or self._once(
+            self._words.guessed, self._guessed(nodes))
+        self._used += [] if reason else [*self._values(nodes), *self._told(nodes)]
         return reason
+
+    def _unused(self, nodes: Sequence[ast.AST]) -> list[str]:
+        """Return what the goal names and neither this program nor those before it use."""
+        if self._only_says_no(nodes):
+            return []
+        known = named([*self._used, *self._values(nodes), *self._told(nodes)], self._names)
+        return [value for value in self._due if value not in known]
+
+    def _guessed(self, nodes: Sequence[ast.AST]) -> list[str]:
+        """Return the values of a program of which nobody spoke."""
+        if self._only_says_no(nodes):
+            return []
+        heard = named(self._heard, self._names)
+        return [value for value in dict.fromkeys(self._values(nodes))
+                if value in self._names and value not in heard]
+
+    def _only_says_no(self, nodes: Sequence[ast.AST]) -> bool:
+        kinds = {called(node) for node in nodes}
+        return not kinds & self._tools.keys() and bool(kinds & (ENDINGS - {DONE}))
+
+    def _values(self, nodes: Sequence[ast.AST]) -> list[str]:
+        """Return its texts; without those of its endings, where it makes calls."""
+        calls = any(called(node) in self._tools for node in nodes)
+        spoken = {id(part) for node in nodes if calls and called(node) in ENDINGS
+                  for part in ast.walk(node)}
+        return [node.value for node in nodes if isinstance(node, ast.Constant)
+                and isinstance(node.value, str) and id(node) not in spoken]
+
+    def _told(self, nodes: Sequence[ast.AST]) -> list[str]:
+        """Return what the functions that it calls are said to do."""
+        return [self._tools[name].description for name in map(called, nodes)
+                if name in self._tools]
 
     def _once(self, words: str, values: Sequence[str]) -> str:
         if not values or words in self._asked:
             return ''
         self._asked.add(words)
         return words.format(names=' and '.join(values))
+
+
+def _nodes(text: str) -> list[ast.AST]:
+    return [node for statement in parsed(text) for node in ast.walk(statement)]

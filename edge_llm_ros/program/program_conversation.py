@@ -16,15 +16,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterator, Mapping, Sequence
 from dataclasses import replace
 import json
+import math
+from operator import itemgetter
 import re
+import time
 from typing import Any, Protocol
 
 from edge_llm_ros.flow.cancellation import Cancellation
 from edge_llm_ros.flow.canonical_json import canonical_json
-from edge_llm_ros.flow.engine import Completion
+from edge_llm_ros.flow.engine import Completion, Sampling, Stop
 from edge_llm_ros.flow.forethought import Occasion
 from edge_llm_ros.flow.metrics import TokenCounts
 from edge_llm_ros.flow.model import CallCanceled, CallMade, Prefilling, Writing
@@ -37,11 +40,12 @@ from edge_llm_ros.program.program_check import ProgramCheck
 from edge_llm_ros.program.program_format import PROGRAM
 from edge_llm_ros.prompt.local_conversation import (
     all_generated, LocalConversation, Owner)
-from edge_llm_ros.prompt.transcript import MessageKind
+from edge_llm_ros.prompt.transcript import MessageKind, Tokens
 from edge_llm_ros.prompt.words import Words
 
 _MOST_HEARD = 64
 _MOST_MISTAKES = 3  # programs of a goal that cannot go on by themselves
+_TEMPERATURE = 0.7  # of programs after the first
 _VALUE_LENGTH = 80  # characters of a result that the next goal is told
 _MOST_VALUES = 12
 _NUMBER = re.compile(r'-?(0|[1-9]\d{0,14})(\.\d{1,9})?')
@@ -162,6 +166,49 @@ class ProgramConversation(LocalConversation):
                 self._occasion = Occasion.NEXT
             call = self._advance(str(made.call.arguments.get('text', '')))
         yield replace(made, call=call, planned=True)
+
+    def _attempt(self, opening: Tokens, grammar: str, cancellation: Cancellation,
+                 sampling: Sampling | None = None
+                 ) -> Generator[Prefilling | Writing, None, Completion]:
+        """
+        Write programs until one raises no doubt; return that, else the least doubtful.
+
+        Rejection sampling: a model of few parameters is more often right than its first answer.
+        """
+        limits, found = self._model.limits, list[tuple[float, Completion]]()
+        began = time.monotonic()
+        for n in range(limits.candidates):
+            completion = yield from super()._attempt(
+                opening, grammar, cancellation, sampling if n == 0 else replace(
+                    limits.sampling, seed=limits.sampling.seed + n,
+                    temperature=max(limits.sampling.temperature, _TEMPERATURE)))
+            if completion.stop is Stop.CANCELED:
+                found = [*found, (-1, completion)]
+                break
+            found = [*found, (self._doubts(completion), completion)]
+            each = (time.monotonic() - began) / len(found)
+            if min(found, key=itemgetter(0))[0] == 0 or cancellation.seconds_left < 2 * each:
+                break
+        _, best = min(found, key=itemgetter(0))
+        for _, completion in found:
+            if completion is not best:
+                self._give_up(completion, opening)
+        return best
+
+    def _doubts(self, completion: Completion) -> float:
+        """Return how much speaks against a program."""
+        if completion.stop is not Stop.COMPLETE:
+            return math.inf
+        text = self._text(completion)
+        try:
+            Program.parse(text, self._owner.functions, self._variables)
+        except ProgramError:
+            return math.inf
+        return self._check.doubts(text)
+
+    def _text(self, completion: Completion) -> str:
+        text = self._model.engine.detokenize(completion.tokens).decode('utf-8', 'replace')
+        return text.removesuffix(self._model.format.end_of_turn)
 
     def _advance(self, text: str) -> ToolCall | None:
         """Return the program's next call; None where it cannot go on and another is due."""

@@ -32,6 +32,7 @@ class GenerationLimits:
     :param observation_tokens: of a tool's result at most; longer ones are cut, with a mark
     :param session_tokens: of a session's messages at most, beyond which old ones are dropped; 0:
         what the context holds
+    :param candidates: programs that are written in a turn at most, until one raises no doubt
     :param summary_length: characters in which the model sums up what is dropped; 0: not at all
     """
 
@@ -41,4 +42,5 @@ class GenerationLimits:
     observation_tokens: int = 512
     session_tokens: int = 0
     summary_length: int = 0
+    candidates: int = 1
     sampling: Sampling = field(default_factory=Sampling)

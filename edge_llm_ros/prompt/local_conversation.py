@@ -26,7 +26,8 @@ from typing import Protocol
 
 from edge_llm_ros.flow.cancellation import Cancellation
 from edge_llm_ros.flow.engine import (
-    ACCEPTED, Completion, Engine, FORCED, GenerateRequest, PrefillProgress, SAMPLED, Stop)
+    ACCEPTED, Completion, Engine, FORCED, GenerateRequest, PrefillProgress, SAMPLED, Sampling,
+    Stop)
 from edge_llm_ros.flow.errors import CallCutShort, EngineError
 from edge_llm_ros.flow.forethought import Occasion
 from edge_llm_ros.flow.metrics import TokenCounts
@@ -156,16 +157,21 @@ class LocalConversation:
                         '%d characters', self.name, text_length // _SHORTER)
             self._give_up(completion, opening)
 
-    def _attempt(self, opening: Tokens, grammar: str, cancellation: Cancellation
+    def _attempt(self, opening: Tokens, grammar: str, cancellation: Cancellation,
+                 sampling: Sampling | None = None
                  ) -> Generator[Prefilling | Writing, None, Completion]:
-        """Generate a call and return how it ended."""
+        """
+        Generate a call and return how it ended.
+
+        :param sampling: another one than the limits say
+        """
         model = self._model
         if model.log_prompts:
             logger.info('%s: %s', self.name, model.engine.detokenize(
                 (self.tokens + opening)[len(model.prefix):]).decode('utf-8', 'replace'))
         written: list[int] = []
         for event in self._generate(self.tokens + opening, grammar, model.turn_tokens,
-                                    cancellation, self._bias()):
+                                    cancellation, self._bias(), sampling):
             if isinstance(event, Completion):
                 return event
             if isinstance(event, Prefilling):
@@ -190,13 +196,13 @@ class LocalConversation:
         return {}
 
     def _generate(self, tokens: Tokens, grammar: str, max_tokens: int, cancellation: Cancellation,
-                  bias: Mapping[int, float] = MappingProxyType({})
-                  ) -> Iterator[Prefilling | Tokens | Completion]:
+                  bias: Mapping[int, float] = MappingProxyType({}),
+                  sampling: Sampling | None = None) -> Iterator[Prefilling | Tokens | Completion]:
         """Pass on what the engine says, and the goal's end to the engine."""
         engine = self._model.engine
         request = GenerateRequest(
             id=f'call {next(_requests)}', session=self.name, tokens=tokens, grammar=grammar,
-            max_tokens=max_tokens, sampling=self._model.limits.sampling,
+            max_tokens=max_tokens, sampling=sampling or self._model.limits.sampling,
             biased=tuple(bias), bias=tuple(bias.values()))
         withdraw = cancellation.on_cancel(lambda: engine.cancel(request.id))
         try:

@@ -74,6 +74,7 @@ class Words(BaseModel):
     :param unused: such a reason: the goal names {names}, and the program has nothing of it
     :param guessed: such a reason: the program has {names}, of which nobody spoke
     :param excluding: words of goals of which not everything that they name has to be used
+    :param branching: words of goals of which a part is done in some cases only
     :param found: what the goal before this one read, for the next; {values} are filled in
     :param thought_opening: stands before a thought, where the model has no tags for it
     :param thought_explained: what the system message says of thoughts
@@ -122,6 +123,9 @@ class Words(BaseModel):
     excluding: tuple[_Line, ...] = (
         'not', "don't", 'never', 'without', 'except', 'instead', 'no', 'avoid', '不', '别', '除',
         '没', '无')
+    branching: tuple[_Line, ...] = (
+        'if', 'unless', 'otherwise', 'in case', 'wherever', '如果', '要是', '倘若', '否则', '不然',
+        '的话', '除非', '万一')
     found: _Text = '({values})'
     thought_opening: _Line = 'Thought: '
     thought_explained: _Text = (
