@@ -30,8 +30,10 @@ import pytest
 CONFIG = Path(__file__).resolve().parent.parent / 'config'
 PROMPTS = [str(CONFIG / name) for name in ('prompt.yaml', 'prompt_many_examples.yaml')]
 EXAMPLES = [e for path in PROMPTS for e in read_file(path, PromptFile).examples]
-PROGRAMS = read_file(str(CONFIG / 'prompt_programs.yaml'), PromptFile).programs
-EXAMPLE_GOALS = [*(e.instruction for e in EXAMPLES), *(p.goal for p in PROGRAMS)]
+OF_PROGRAMS = read_file(str(CONFIG / 'prompt_programs.yaml'), PromptFile)
+PROGRAMS, FOLLOW_UPS = OF_PROGRAMS.programs, OF_PROGRAMS.follow_ups
+EXAMPLE_GOALS = [*(e.instruction for e in EXAMPLES), *(p.goal for p in (*PROGRAMS, *FOLLOW_UPS)),
+                 *(earlier.goal for p in FOLLOW_UPS for earlier in p.before)]
 PLACES = {
     'kitchen': 'kitchen|厨房', 'dock': 'dock|充电座|充电桩', 'office': 'office|办公室',
     'lab': r'\blab\b|实验室', 'hallway': 'hallway|走廊', 'storage': 'storage|储藏室|仓库',

@@ -34,7 +34,7 @@ from edge_llm_ros.tools.schema import tool_schema
 from edge_llm_ros.tools.strict_yaml import read_yaml
 from edge_llm_ros.tools.tool_file import ToolFile
 import pytest
-from test_examples import CONFIG, EXAMPLE_GOALS, EXAMPLES, pairs, PROMPTS, runs
+from test_examples import CONFIG, EXAMPLE_GOALS, EXAMPLES, FOLLOW_UPS, pairs, PROMPTS, runs
 
 SETS = tool_sets()
 TOOLS: Mapping[str, ToolFile] = {
@@ -138,7 +138,8 @@ def test_no_reading_of_an_example_is_one_of_a_mission() -> None:
     there = {case.scene.battery for case in cases}.union(
         *(case.scene.temperatures.values() for case in cases))
     assert told and not told & there
-    found = {float(value) for goal in EXAMPLE_GOALS for value in re.findall(r'was ([\d.]+)', goal)}
+    texts = [*EXAMPLE_GOALS, *(earlier.did for p in FOLLOW_UPS for earlier in p.before)]
+    found = {float(value) for text in texts for value in re.findall(r'was ([\d.]+)', text)}
     assert found and not found & there
 
 

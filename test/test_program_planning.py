@@ -21,7 +21,7 @@ from edge_llm_ros.agent.agent import Agent
 from edge_llm_ros.agent.construction import planning_model
 from edge_llm_ros.agent.parameters import parameter_values
 from edge_llm_ros.engine.local import LocalEngine
-from edge_llm_ros.flow.cancellation import Cancellation
+from edge_llm_ros.flow.cancellation import Cancellation, StepCancellation
 from edge_llm_ros.flow.engine import Completion, EngineConfig, GenerateRequest, Stop
 from edge_llm_ros.flow.errors import ConfigError
 from edge_llm_ros.flow.event import Finished
@@ -59,6 +59,7 @@ class Writer:
         self.programs: list[str] = []
         self.requests: list[GenerateRequest] = []
         self.stops: list[Stop] = []
+        self.after: Callable[[], None] = lambda: None
 
     def __getattr__(self, name: str) -> object:
         return getattr(self._engine, name)
@@ -73,6 +74,7 @@ class Writer:
         for event in self._engine.generate(request):
             if isinstance(event, Completion):
                 self.stops.append(event.stop)
+                self.after()
             yield event
 
 
@@ -90,11 +92,12 @@ def writer(small: LocalEngine) -> Writer:
     return Writer(small)
 
 
-def model_of(writer: Writer, tools: Sequence[ToolSchema] = TOOLS, **prompt: object
-             ) -> ProgramModel:
+def model_of(writer: Writer, tools: Sequence[ToolSchema] = TOOLS, candidates: int = 1,
+             **prompt: object) -> ProgramModel:
     return ProgramModel(
         writer, chat_format('chatml', writer.info()),
-        PromptFile(version=1, system='You write programs.', **prompt), tools, GenerationLimits())
+        PromptFile(version=1, system='You write programs.', **prompt), tools,
+        GenerationLimits(candidates=candidates))
 
 
 def run(writer: Writer, goal: str, programs: Sequence[str],
@@ -253,7 +256,7 @@ def test_the_next_goal_is_told_what_was_read_and_may_speak_of_it(writer: Writer)
     result, told = run(writer, 'Go back there.', ['go("lab")\ndone("Back.")\n'], model=model,
                        session='a')
     assert result.message == 'Back.'
-    assert any('(warmth() was "lab")\n\nGo back there.' in text for text in told)
+    assert any('warmth() was "lab")\n\nGo back there.' in text for text in told)
 
 
 def test_what_is_found_on_the_way_can_be_spoken_of(writer: Writer) -> None:
@@ -263,6 +266,70 @@ def test_what_is_found_on_the_way_can_be_spoken_of(writer: Writer) -> None:
     result, _ = run(writer, 'Light on, or go back.', [
         'place = warmth()\nlight("on")\ndone("On.")\n', 'go("gym")\ndone("Back.")\n'], work)
     assert result.message == 'Back.' and len(writer.requests) == 2
+
+
+ON, LAB, GYM = 'light("on")\ndone("On.")\n', 'go("lab")\ndone("I am there.")\n', (
+    'go("gym")\ndone("I am there.")\n')
+IDLE = 't = warmth()\ngo("lab")\ndone("There.")\n'  # reads what it makes nothing of
+
+
+@pytest.mark.parametrize('written, run_, requests', [
+    ([LAB], LAB, 1),  # nothing speaks against the first
+    ([ON, LAB, GYM], LAB, 2),  # the first one forgets the lab
+    (['go("lab")\nx = y\ndone("There.")\n', GYM, LAB], LAB, 3),  # one that fails, one that guesses
+    ([IDLE, GYM, ON], IDLE, 3)])
+def test_of_the_programs_for_a_goal_the_least_doubtful_is_run(
+        writer: Writer, written: list[str], run_: str, requests: int) -> None:
+    result, told = run(writer, 'To the lab.', written, model=model_of(writer, candidates=3))
+    assert result.outcome is Outcome.SUCCEEDED and len(writer.requests) == requests
+    assert [text for text in told if run_ in text] and len(told) == 3  # goal, program, and ''
+    first, *others = [request.sampling for request in writer.requests]
+    assert first.temperature == 0 and all(other.temperature > 0 for other in others)
+    assert len({other.seed for other in (first, *others)}) == requests
+    spent = sum((step.metrics.tokens.generated for step in result.steps))
+    assert spent >= sum(len(writer.tokenize(text, False)) for text in written[:requests])
+
+
+def test_where_all_programs_are_doubtful_the_model_is_told_why(writer: Writer) -> None:
+    result, told = run(writer, 'To the lab.', [ON, ON, LAB], model=model_of(writer, candidates=2))
+    assert calls(result)[0] == 'go {"place": "lab"}' and len(writer.requests) == 3
+    assert any('Not run: it does nothing at lab' in text for text in told)
+
+
+def test_no_program_is_begun_that_the_time_of_a_step_is_too_short_for(writer: Writer) -> None:
+    conversation = model_of(writer, candidates=16).conversation('')
+    conversation.instruct('To the lab.', '')
+    step = StepCancellation(Cancellation(), 600.0)
+    writer.programs = [IDLE] * 16
+    writer.after = lambda: step.limit(0.01 if len(writer.requests) == 2 else 600.0)
+    *_, made = conversation.next_call(None, step)
+    assert made is not None and len(writer.requests) == 2
+
+
+def test_a_follow_up_is_shown_others_like_it(writer: Writer) -> None:
+    examples = [{'before': [{'goal': 'To the gym.', 'did': 'go("gym")'}],
+                 'goal': 'And the same with the lab.', 'program': LAB},
+                {'before': [{'goal': 'Warm?', 'did': 'warmth() was 18.5'}],
+                 'goal': 'Is that more than 15?', 'program': 'done("Yes.")\n'}]
+    model = model_of(writer, follow_ups=examples, follow_ups_shown=1)
+    _, told = run(writer, 'To the gym.', [GYM], model=model, session='f')
+    assert not any('Before' in text for text in told)
+    _, told = run(writer, 'Now the same with the dock.', ['go("dock")\ndone("There.")\n'],
+                  model=model, session='f')
+    said = [text for text in told if text.startswith('user')]
+    assert said[1].startswith('user\n(Before: "To the gym." go("gym"))\n\nAnd the same with')
+    assert said[2].startswith('user\n(Before: "To the gym." go("gym"))\n\nNow the same with')
+    _, told = run(writer, 'Is that far?', ['done("No.")\n'], model=model, session='f')
+    said = [text for text in told if text.startswith('user')]
+    assert 'Is that more than 15?' in said[3]
+    assert said[4].startswith('user\n(Before: "To the gym." go("gym"))\n(Before: "Now the same '
+                              'with the dock." go("dock"))\n\nIs that far?')
+
+
+def test_a_follow_up_that_cannot_be_run_is_named(writer: Writer) -> None:
+    with pytest.raises(ConfigError, match=r'follow_ups\.0: fly'):
+        model_of(writer, follow_ups=[{'before': [{'goal': 'On.', 'did': 'light("on")'}],
+                                      'goal': 'Up!', 'program': 'fly()\ndone("Up.")\n'}])
 
 
 def test_a_prompt_for_the_other_way_to_act_is_refused(writer: Writer) -> None:

@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from edge_llm_ros.flow.errors import ConfigError
-from edge_llm_ros.program.stubs import called_tools
+from edge_llm_ros.program.stubs import called_tools, told_tools
 from edge_llm_ros.prompt.prompt_file import PromptFile
 from edge_llm_ros.tools.builtins import builtin_schemas, Builtins
 from edge_llm_ros.tools.read_file import read_file
@@ -119,7 +119,10 @@ def fitting_prompt(prompt_file: Path, tools: ToolFile) -> PromptFile:
     return prompt.model_copy(update={
         'examples': [e for e in prompt.examples if all(step.call in known for step in e.steps)],
         'programs': [p for p in prompt.programs
-                     if all(called_tools(text) <= known for text in p.texts())]})
+                     if all(called_tools(text) <= known for text in p.texts())],
+        'follow_ups': [p for p in prompt.follow_ups
+                       if all(called_tools(text) <= known for text in p.texts())
+                       and all(told_tools(earlier.did) <= known for earlier in p.before)]})
 
 
 def write_prompt(prompt_file: Path, tools: ToolFile, path: Path) -> None:

@@ -31,7 +31,7 @@ _LETTERS = re.compile(r'[A-Za-z]{3}')
 _NUMBER = re.compile(r'\d+(?:\.\d+)?')
 _QUOTED = re.compile(r'"([^"]{2,})"|“([^”]{2,})”|«([^»]{2,})»|「([^」]{2,})」')
 _PLACEHOLDER = re.compile(r'\[[^\]]*\]|<[^>]*>|\bX{2,}\b|_{2,}|\.{3}|…|\bunknown\b')
-_ECHO_SHARE = 0.7  # of the goal's characters, from which on a text only repeats it
+_ECHO_SHARE = 0.9  # of the goal's characters, from which on a text only repeats it
 
 
 @dataclass(frozen=True)
@@ -96,14 +96,6 @@ def _unused_value(draft: Draft) -> bool:
                for node in names)
 
 
-def _repetition(draft: Draft) -> bool:
-    """Whether it makes the same call twice in a row."""
-    blocks = [block for node in draft.nodes for name in ('body', 'orelse')
-              if isinstance(block := getattr(node, name, None), list)]
-    return any(isinstance(a, ast.Expr) and ast.dump(a) == ast.dump(b)
-               for block in blocks for a, b in zip(block, block[1:]))
-
-
 def _echo(draft: Draft) -> bool:
     """Whether a text is the goal itself."""
     goal = _plain(draft.goal)
@@ -118,8 +110,8 @@ def _placeholder(draft: Draft) -> bool:
 
 
 _TESTS: Sequence[Callable[[Draft], bool]] = (
-    _other_language, _lost_number, _lost_quotation, _lost_condition, _unused_value, _repetition,
-    _echo, _placeholder)
+    _other_language, _lost_number, _lost_quotation, _lost_condition, _unused_value, _echo,
+    _placeholder)
 
 
 def _texts(nodes: Iterable[ast.AST]) -> list[str]:

@@ -40,6 +40,8 @@ from edge_llm_ros.program.program_check import ProgramCheck
 from edge_llm_ros.program.program_format import PROGRAM
 from edge_llm_ros.prompt.local_conversation import (
     all_generated, LocalConversation, Owner)
+from edge_llm_ros.prompt.pieces import Piece
+from edge_llm_ros.prompt.prompt_file import EarlierGoal
 from edge_llm_ros.prompt.transcript import MessageKind, Tokens
 from edge_llm_ros.prompt.words import Words
 
@@ -47,7 +49,9 @@ _MOST_HEARD = 64
 _MOST_MISTAKES = 3  # programs of a goal that cannot go on by themselves
 _TEMPERATURE = 0.7  # of programs after the first
 _VALUE_LENGTH = 80  # characters of a result that the next goal is told
-_MOST_VALUES = 12
+_GOAL_LENGTH = 200  # of a goal that the next is told
+_MOST_CALLS = 12
+_MOST_GOALS = 2  # that the next is told
 _NUMBER = re.compile(r'-?(0|[1-9]\d{0,14})(\.\d{1,9})?')
 
 
@@ -57,6 +61,9 @@ class ProgramOwner(Owner, Protocol):
     words: Words
     functions: Sequence[ToolSchema]
     summary_length: int
+
+    def follow_ups(self, goal: str) -> Sequence[Piece]:
+        """Return examples of goals that need those before them, as this one may."""
 
     def bias(self, follows: bool) -> Mapping[int, float]:
         """Return what is added to the logits of tokens where a goal is judged."""
@@ -77,7 +84,8 @@ class ProgramConversation(LocalConversation):
         super().__init__(model, name, lasting)
         self._owner = model
         self._heard: list[str] = []
-        self._values: list[str] = []
+        self._did: list[str] = []
+        self._earlier: list[EarlierGoal] = []
         self._begin_goal('', follows=False)
 
     def _begin_goal(self, instruction: str, follows: bool) -> None:
@@ -94,14 +102,20 @@ class ProgramConversation(LocalConversation):
         self._occasion = Occasion.FIRST
 
     def instruct(self, instruction: str, context: str) -> None:
-        """Append what a person asks for, live facts, and what the goal before it found."""
-        found = '; '.join(self._values[-_MOST_VALUES:])
-        self._values = []
+        """Append what a person asks for, live facts, and what came of the goals before it."""
+        if self._did and self._instruction:
+            self._earlier = [*self._earlier[1 - _MOST_GOALS:], EarlierGoal(
+                goal=self._instruction[:_GOAL_LENGTH], did='; '.join(self._did[-_MOST_CALLS:]))]
+        self._did = []
         self._hear(instruction)
         self._hear(context)
         self._begin_goal(instruction, follows=len(self._transcript) > 0)
         super().instruct(instruction, '\n'.join(filter(None, (
-            self._owner.words.found.format(values=found) if found else '', context))))
+            *(goal.line(self._owner.words) for goal in self._earlier), context))))
+
+    def _examples(self) -> Sequence[Piece]:
+        """Return follow-ups like the goal that begins, where it is one."""
+        return self._owner.follow_ups(self._instruction) if self._follows else ()
 
     def _hear(self, text: str) -> None:
         """Remember what was said or found: programs may speak of it."""
@@ -120,9 +134,9 @@ class ProgramConversation(LocalConversation):
             self._failures = {}  # what it did may be what they need to work
             self._value = _value(observation.text)
             self._hear(observation.text)
-            if not call.arguments:  # else it says what was asked for
-                told = canonical_json(self._value)[:_VALUE_LENGTH]
-                self._values.append(f'{_written(call)} was {told}')
+            # What has arguments says by them what was asked for.
+            self._did.append(_written(call) if call.arguments else (
+                f'{_written(call)} was {canonical_json(self._value)[:_VALUE_LENGTH]}'))
         else:
             self._fail(call, observation)
 
@@ -227,6 +241,8 @@ class ProgramConversation(LocalConversation):
             return self._finished(False, str(error)) if self._mistakes >= _MOST_MISTAKES else None
         if isinstance(action, Ending):
             self._run = None
+            if action.kind != DONE or not self._did:
+                self._did.append(f'{action.kind}({_quoted(action.text)})')
             return self._finished(action.kind == DONE, action.text)
         if self._failures.get(_written(action), 0) > 1 and not self._run.in_condition:
             return self._finished(False, self._error)
@@ -272,5 +288,8 @@ def _value(text: str) -> Any:
 
 def _written(call: ToolCall) -> str:
     """Return a call as a program writes it."""
-    values = ', '.join(json.dumps(value, ensure_ascii=False) for value in call.arguments.values())
-    return f'{call.name}({values})'
+    return f'{call.name}({", ".join(map(_quoted, call.arguments.values()))})'
+
+
+def _quoted(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False)

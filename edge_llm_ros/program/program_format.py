@@ -23,7 +23,7 @@ from edge_llm_ros.flow.tool import ToolCall, ToolSchema
 from edge_llm_ros.program.program_grammar import program_grammar
 from edge_llm_ros.program.stubs import functions, stub
 from edge_llm_ros.prompt.call_grammar import Branch, literal
-from edge_llm_ros.prompt.chat_format import ChatFormat, Example, PlainTurn
+from edge_llm_ros.prompt.chat_format import ChatFormat, Example, plain_turns, PlainTurn
 from edge_llm_ros.prompt.pieces import Piece
 
 # What a program is while it is no call yet; no tool can be called so, since it is no name.
@@ -61,6 +61,10 @@ class ProgramFormat:
     def instruction(self, text: str, first: bool) -> list[Piece]:
         """Return a person's message."""
         return self._frames.instruction(text, first)
+
+    def examples(self, turns: Sequence[PlainTurn]) -> list[Piece]:
+        """Return goals and their programs, as they also stand in the prefix."""
+        return plain_turns(self._frames, turns)
 
     def observation(self, call: ToolCall, text: str) -> list[Piece]:
         """Return why a program did not go on."""

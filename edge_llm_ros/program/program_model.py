@@ -22,6 +22,7 @@ from edge_llm_ros.flow.engine import Engine
 from edge_llm_ros.flow.errors import ConfigError
 from edge_llm_ros.flow.forethought import Occasion
 from edge_llm_ros.flow.tool import Choices, FINISH, NO_CHOICES, ToolSchema
+from edge_llm_ros.program.follow_ups import FollowUps
 from edge_llm_ros.program.language import ProgramError
 from edge_llm_ros.program.program import Program
 from edge_llm_ros.program.program_conversation import ProgramConversation
@@ -32,7 +33,7 @@ from edge_llm_ros.prompt.chat_format import ChatFormat
 from edge_llm_ros.prompt.generation_limits import GenerationLimits
 from edge_llm_ros.prompt.local_conversation import LocalConversation
 from edge_llm_ros.prompt.local_model import LocalModel
-from edge_llm_ros.prompt.pieces import Data
+from edge_llm_ros.prompt.pieces import Data, Piece
 from edge_llm_ros.prompt.prompt_file import judgement_line, JUDGEMENTS, PromptFile, UNCLEAR
 
 
@@ -62,6 +63,7 @@ class ProgramModel(LocalModel):
         self._bias = prompt.judgement_bias
         turns = [turn for example in prompt.programs
                  for turn in example.turns(prompt.words, self._bias is not None)]
+        self._follow_ups = FollowUps(prompt, self.functions, self._bias is not None)
         self._programs = ProgramFormat(frames, engine.info(), turns)
         super().__init__(engine, self._programs, prompt.system, tools, [], limits)
         self._tokens_of = self._judging_tokens()
@@ -82,6 +84,10 @@ class ProgramModel(LocalModel):
             tools, text_length, self._bias is not None and occasion is Occasion.FIRST)
         self.engine.check_grammar(grammar)
         return grammar
+
+    def follow_ups(self, goal: str) -> Sequence[Piece]:
+        """Return examples of goals that need those before them, as this one may."""
+        return self._programs.examples(self._follow_ups.like(goal))
 
     def bias(self, follows: bool) -> Mapping[int, float]:
         """
@@ -110,9 +116,10 @@ class ProgramModel(LocalModel):
 
 def _check(prompt: PromptFile, tools: Sequence[ToolSchema]) -> None:
     """Raise ConfigError if an example is no program of these tools."""
-    for i, example in enumerate(prompt.programs):
-        for text in example.texts():
-            try:
-                Program.parse(text, tools)
-            except ProgramError as error:
-                raise ConfigError(f'prompt_file: programs.{i}: {error}') from None
+    for name, examples in (('programs', prompt.programs), ('follow_ups', prompt.follow_ups)):
+        for i, example in enumerate(examples):
+            for text in example.texts():
+                try:
+                    Program.parse(text, tools)
+                except ProgramError as error:
+                    raise ConfigError(f'prompt_file: {name}.{i}: {error}') from None

@@ -18,6 +18,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Mapping, Sequence
+import re
 from typing import Any
 
 from edge_llm_ros.flow.tool import COMPARE, FINISH, ToolSchema
@@ -26,6 +27,7 @@ from edge_llm_ros.program.syntax import called, parsed
 
 # A program compares by itself, and its ending says what finish would.
 _NOT_FUNCTIONS = frozenset({COMPARE, FINISH})
+_CALL = re.compile(r'(?:^|; )([A-Za-z_]\w*)\(')
 
 
 def functions(tools: Sequence[ToolSchema]) -> list[ToolSchema]:
@@ -41,6 +43,11 @@ def called_tools(text: str) -> set[str]:
     """
     nodes = [node for statement in parsed(text) for node in ast.walk(statement)]
     return {called(node) for node in nodes} - ENDINGS - FUNCTIONS - {''}
+
+
+def told_tools(text: str) -> set[str]:
+    """Return the tools that were called, of what the next goal is told."""
+    return set(_CALL.findall(text))
 
 
 def stub(tool: ToolSchema) -> str:

@@ -118,7 +118,12 @@ class LocalConversation:
         self._note = ''
         self._instruction, self._done = instruction, []
         first = not len(self._transcript)
-        self._append(MessageKind.INSTRUCTION, self._model.format.instruction(text, first), text)
+        self._append(MessageKind.INSTRUCTION, [
+            *self._examples(), *self._model.format.instruction(text, first)], text)
+
+    def _examples(self) -> Sequence[Piece]:
+        """Return the examples for the goal that begins."""
+        return ()
 
     def observe(self, call: ToolCall, observation: Observation) -> None:
         """Append what came of a call, shortened where it is long."""

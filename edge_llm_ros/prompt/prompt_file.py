@@ -17,6 +17,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+import json
 from typing import Annotated, Any, Literal
 
 from edge_llm_ros.flow.canonical_json import canonical_json
@@ -98,6 +99,21 @@ def judgement_line(judgement: str) -> str:
     return f'# {judgement}\n'
 
 
+class EarlierGoal(_Strict):
+    """
+    A goal of the same session.
+
+    :param did: the calls that worked, as the next goal is told
+    """
+
+    goal: str = Field(min_length=1)
+    did: str = Field(min_length=1)
+
+    def line(self, words: Words) -> str:
+        """Return what the model is told of it."""
+        return words.before.format(goal=json.dumps(self.goal, ensure_ascii=False), did=self.did)
+
+
 class JudgementBias(_Strict):
     """
     What is added to the logits of a judgement.
@@ -141,12 +157,31 @@ class ExampleProgram(_Strict):
             for more in self.then)]
 
 
+class FollowUp(ExampleProgram):
+    """
+    A goal that needs those before it, and its program.
+
+    :param before: earlier goals of the session, the last one last
+    """
+
+    before: list[EarlierGoal] = Field(min_length=1, max_length=4)
+
+    def turns(self, words: Words, judged: bool) -> list[PlainTurn]:
+        """Return it as a conversation, after the earlier goals."""
+        told = '\n'.join(earlier.line(words) for earlier in self.before)
+        first, *others = super().turns(words, judged)
+        return [PlainTurn(f'{told}\n\n{first.said}', first.answer), *others]
+
+
 class PromptFile(_Strict):
     """
     A prompt file.
 
     :param examples: for a model that makes calls
     :param programs: for one that writes programs
+    :param follow_ups: of which the most alike are shown before a goal that is not the first of its
+        session; they are no part of the prefix
+    :param follow_ups_shown: how many
     :param judgement_bias: has the model say of each goal what kind it is before it writes a
         program; only a fine one gets one that does something
     """
@@ -156,6 +191,8 @@ class PromptFile(_Strict):
     words: Words = Field(default_factory=Words)
     examples: list[ExampleGoal] = Field(default_factory=list, max_length=32)
     programs: list[ExampleProgram] = Field(default_factory=list, max_length=256)
+    follow_ups: list[FollowUp] = Field(default_factory=list, max_length=1024)
+    follow_ups_shown: int = Field(default=3, ge=0, le=16)
     judgement_bias: JudgementBias | None = None
 
     def for_tools(self, path: str, tools: Sequence[ToolSchema]) -> list[Example]:

@@ -75,7 +75,7 @@ class Words(BaseModel):
     :param guessed: such a reason: the program has {names}, of which nobody spoke
     :param excluding: words of goals of which not everything that they name has to be used
     :param branching: words of goals of which a part is done in some cases only
-    :param found: what the goal before this one read, for the next; {values} are filled in
+    :param before: what a goal before this one came to; {goal} and {did} are filled in
     :param thought_opening: stands before a thought, where the model has no tags for it
     :param thought_explained: what the system message says of thoughts
     """
@@ -126,7 +126,7 @@ class Words(BaseModel):
     branching: tuple[_Line, ...] = (
         'if', 'unless', 'otherwise', 'in case', 'wherever', '如果', '要是', '倘若', '否则', '不然',
         '的话', '除非', '万一')
-    found: _Text = '({values})'
+    before: _Text = '(Before: {goal} {did})'
     thought_opening: _Line = 'Thought: '
     thought_explained: _Text = (
         '- Before each call write in a line what is done and what comes next.')
