@@ -18,6 +18,7 @@ import ast
 
 from edge_llm_ros.program.doubts import doubts, Draft
 from edge_llm_ros.program.language import ENDINGS
+from edge_llm_ros.program.stubs import told_tools
 from edge_llm_ros.program.syntax import called, parsed
 from edge_llm_ros.prompt.words import Words
 import pytest
@@ -26,10 +27,10 @@ LOOK = 't = get_temperature()\n'
 IF = 'if t > 20:\n    say("Hot.")\n    done(f"It is {t}.")\nelse:\n    done("No.")\n'
 
 
-def found(goal: str, program: str) -> list[str]:
+def found(goal: str, program: str, rest: bool = False) -> list[str]:
     nodes = [node for statement in parsed(program) for node in ast.walk(statement)]
     calls = [n for n in nodes if called(n) and called(n) not in {*ENDINGS, 'range', 'abs', 'max'}]
-    return doubts(Draft(goal, program, nodes, calls, Words()))
+    return doubts(Draft(goal, program, nodes, calls, Words(), rest))
 
 
 @pytest.mark.parametrize('goal, program, expected', [
@@ -50,8 +51,30 @@ def found(goal: str, program: str) -> list[str]:
     ('Blink three times.', 'for i in range(3):\n    blink()\ndone("Done.")\n', []),
     ('I did not hear you. Once more!', 'say("I did not hear you. Once more!")\ndone("Ok.")\n',
      ['echo']),
+    ('Lab.', 'move_to("lab")\ndone("I am there.")\n', []),
+    ('Say "你好" to them.', 'say("你好")\ndone("I said it.")\n', []),
+    ('Say "Ask me if you can".', 'say("Ask me if you can.")\ndone("I said it.")\n', []),
+    ('超过２０度就开灯。', LOOK + 'if t > 20:\n    light("on")\ndone("好。")\n', []),
     ('Say good night.', 'say("Good night.")\ndone("I said good night.")\n', []),
     ('Announce the winner.', 'say("The winner is [name].")\ndone("I did.")\n', ['placeholder']),
     ('Say "and so on...".', 'say("And so on...")\ndone("I did.")\n', [])])
 def test_what_speaks_against_a_program(goal: str, program: str, expected: list[str]) -> None:
     assert found(goal, program) == expected
+
+
+def test_the_rest_of_a_program_is_not_all_of_it() -> None:
+    goal, rest = 'If it has 20 degrees, say "Hot". Then to the lab.', (
+        'move_to("lab")\ndone("I am there.")\n')
+    assert found(goal, rest) == ['lost_number', 'lost_quotation', 'lost_condition']
+    assert found(goal, rest, rest=True) == []
+
+
+def test_a_text_of_the_prompt_file_must_be_one_that_can_be_filled_in() -> None:
+    with pytest.raises(ValueError, match=r'before: only \{goal\}, \{did\} can be filled in'):
+        Words(before='(Before: {what})')
+    assert Words().earlier('Say "a".', 'say("a")') == '(Before: "Say \\"a\\"." say("a"))'
+
+
+def test_the_tools_of_what_was_done_are_found() -> None:
+    assert told_tools('go("a; fly(b)"); battery() was 80; ask("Which \\"go(x)\\"?")') == {
+        'go', 'battery'}

@@ -16,6 +16,7 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
+import time
 
 from edge_llm_ros.agent.agent import Agent
 from edge_llm_ros.agent.construction import planning_model
@@ -26,7 +27,7 @@ from edge_llm_ros.flow.engine import Completion, EngineConfig, GenerateRequest, 
 from edge_llm_ros.flow.errors import ConfigError
 from edge_llm_ros.flow.event import Finished
 from edge_llm_ros.flow.goal import Goal
-from edge_llm_ros.flow.model import CallMade
+from edge_llm_ros.flow.model import CallCanceled, CallMade
 from edge_llm_ros.flow.result import Outcome, Result
 from edge_llm_ros.flow.tool import FINISH, Observation, Status, ToolCall, ToolSchema
 from edge_llm_ros.program.program_model import ProgramModel
@@ -59,13 +60,15 @@ class Writer:
         self.programs: list[str] = []
         self.requests: list[GenerateRequest] = []
         self.stops: list[Stop] = []
-        self.after: Callable[[], None] = lambda: None
+        self.before: Callable[[], object] = lambda: None
+        self.after: Callable[[], object] = lambda: None
 
     def __getattr__(self, name: str) -> object:
         return getattr(self._engine, name)
 
     def generate(self, request: GenerateRequest) -> Iterator[object]:
         self.requests.append(request)
+        self.before()
         if self.programs:
             text = self.programs.pop(0)
             script = (*self._engine.tokenize(text, False),
@@ -304,6 +307,83 @@ def test_no_program_is_begun_that_the_time_of_a_step_is_too_short_for(writer: Wr
     writer.after = lambda: step.limit(0.01 if len(writer.requests) == 2 else 600.0)
     *_, made = conversation.next_call(None, step)
     assert made is not None and len(writer.requests) == 2
+
+
+def test_another_program_that_takes_too_long_costs_the_goal_nothing(writer: Writer) -> None:
+    conversation = model_of(writer, candidates=16).conversation('')
+    conversation.instruct('To the lab.', '')
+    step = StepCancellation(Cancellation(), 6.0)
+    writer.programs = [IDLE, GYM]
+    writer.before = lambda: len(writer.requests) == 2 and time.sleep(0.9 * step.seconds_left)
+    *_, made = conversation.next_call(None, step)
+    assert isinstance(made, CallMade) and made.call == ToolCall('warmth')
+    assert writer.stops == [Stop.COMPLETE, Stop.CANCELED]
+
+
+def test_a_goal_that_is_canceled_among_its_programs_ends(writer: Writer) -> None:
+    goal, model = Cancellation(), model_of(writer, candidates=3)
+    conversation = model.conversation('')
+    conversation.instruct('To the lab.', '')
+    writer.programs = [IDLE, IDLE, IDLE]
+    writer.before = lambda: len(writer.requests) == 2 and goal.cancel(Outcome.CANCELED)
+    *_, last = conversation.next_call(None, goal)
+    assert isinstance(last, CallCanceled) and writer.stops == [Stop.COMPLETE, Stop.CANCELED]
+    writer.before = lambda: None
+    conversation.instruct('To the gym.', '')
+    writer.programs = [GYM]
+    *_, made = conversation.next_call(None, Cancellation())
+    assert isinstance(made, CallMade) and made.call.arguments == {'place': 'gym'}
+    assert made.counts.prefill <= made.counts.new + 1
+
+
+def test_a_token_is_new_once_however_many_programs_are_written(writer: Writer) -> None:
+    conversation = model_of(writer, candidates=4).conversation('')
+    again = 0  # what of the program before was lost, since another was written after it
+    for programs in ([LAB], [IDLE, LAB], [IDLE, GYM, ON, LAB], [IDLE, GYM, ON, GYM], [LAB]):
+        before = len(conversation.tokens)
+        conversation.instruct('To the lab.', '')
+        appended = len(conversation.tokens) - before
+        writer.programs = list(programs)
+        *_, made = conversation.next_call(None, Cancellation())
+        assert isinstance(made, CallMade) and not writer.programs
+        if before > len(conversation._model.prefix):  # else the prefix is evaluated with it
+            opening = len(writer.tokenize('<|im_start|>assistant\n', True)) + 1
+            assert appended <= made.counts.new <= appended + opening + 1
+            assert made.counts.prefill <= made.counts.new + len(programs) + again
+        assert made.decode > 0 and 0 < made.first_token <= made.seconds
+        again = 40 if programs[-1] is not LAB else 0
+
+
+def test_a_refusal_is_final(writer: Writer) -> None:
+    result, _ = run(writer, 'Say "你好", lab.', ['refuse("No.")\n', LAB],
+                    model=model_of(writer, candidates=3))
+    assert result.outcome is Outcome.FAILED and len(writer.requests) == 1
+
+
+def test_the_rest_of_a_program_need_not_do_again_what_was_done(writer: Writer) -> None:
+    def work(call: ToolCall, *_: object) -> object:
+        return failed() if call.arguments == {'place': 'gym'} else '{"celsius": 21}'
+
+    goal = 'If it has over 20 degrees in the lab, light; then to the gym or the dock.'
+    result, _ = run(writer, goal, [
+        'go("lab")\nt = warmth()\nif t > 20:\n    light("on")\ngo("gym")\ngo("dock")\n'
+        'done("There.")\n', 'go("dock")\ndone("At the dock.")\n', GYM],
+        work, model=model_of(writer, candidates=3))
+    assert result.message == 'At the dock.' and len(writer.requests) == 2
+
+
+def test_what_a_goal_came_to_is_told_in_few_words(writer: Writer) -> None:
+    model = model_of(writer)
+    run(writer, 'Light, gym.',
+        ['light("on")\ngo("gym")\ndone("On.")\n', 'go("gym")\ndone("On.")\n'], lambda call, *_: (
+            failed() if call.name == 'go' else '{}'), model=model, session='t')
+    text = 'x' * 70
+    run(writer, 'Talk.', [f'for i in range(9):\n    light("on")\nask("{text}")\n'], model=model,
+        session='t')
+    _, told = run(writer, 'And now?', ['done("No.")\n'], model=model, session='t')
+    said = [t for t in told if t.startswith('user') and 'And now?' in t][0]
+    assert '(Before: "Light, gym." light("on"); failed("go(' in said
+    assert len(said) < 2 * 400 + 200
 
 
 def test_a_follow_up_is_shown_others_like_it(writer: Writer) -> None:

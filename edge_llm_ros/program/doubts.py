@@ -20,6 +20,7 @@ import ast
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 import re
+import unicodedata
 
 from edge_llm_ros.program.language import ENDINGS
 from edge_llm_ros.program.syntax import called
@@ -31,6 +32,7 @@ _LETTERS = re.compile(r'[A-Za-z]{3}')
 _NUMBER = re.compile(r'\d+(?:\.\d+)?')
 _QUOTED = re.compile(r'"([^"]{2,})"|“([^”]{2,})”|«([^»]{2,})»|「([^」]{2,})」')
 _PLACEHOLDER = re.compile(r'\[[^\]]*\]|<[^>]*>|\bX{2,}\b|_{2,}|\.{3}|…|\bunknown\b')
+_WORD = 4  # Chinese characters of a name at most
 _ECHO_SHARE = 0.9  # of the goal's characters, from which on a text only repeats it
 
 
@@ -42,6 +44,7 @@ class Draft:
     :param text: as the model wrote it
     :param nodes: all of its syntax tree
     :param calls: those of tools
+    :param rest: whether another program did a part of the goal before
     """
 
     goal: str
@@ -49,6 +52,17 @@ class Draft:
     nodes: Sequence[ast.AST]
     calls: Sequence[ast.AST]
     words: Words
+    rest: bool = False
+
+    @property
+    def whole(self) -> bool:
+        """Say whether it is to do all that the goal says."""
+        return bool(self.calls) and not self.rest
+
+    @property
+    def said(self) -> str:
+        """Return the goal without what it quotes."""
+        return _QUOTED.sub('', self.goal)
 
     def ending_texts(self) -> list[str]:
         """Return what its endings tell, without the values that are filled in."""
@@ -62,28 +76,27 @@ def doubts(draft: Draft) -> list[str]:
 
 def _other_language(draft: Draft) -> bool:
     """Whether it answers a Chinese goal in English, or the other way round."""
-    chinese = bool(_HAN.search(draft.goal))
+    chinese = bool(_HAN.search(draft.said))
     return any(not _HAN.search(text) if chinese else bool(_HAN.search(text))
                for text in draft.ending_texts() if _HAN.search(text) or _LETTERS.search(text))
 
 
 def _lost_number(draft: Draft) -> bool:
     """Whether the goal has a number in figures that the program has not."""
-    return bool(draft.calls) and any(
-        number not in draft.text for number in _NUMBER.findall(draft.goal))
+    goal, text = (unicodedata.normalize('NFKC', part) for part in (draft.goal, draft.text))
+    return draft.whole and any(number not in text for number in _NUMBER.findall(goal))
 
 
 def _lost_quotation(draft: Draft) -> bool:
     """Whether the goal quotes what the program does not say."""
     quoted = [next(filter(None, groups)) for groups in _QUOTED.findall(draft.goal)]
-    return bool(draft.calls) and any(
-        _plain(text) not in _plain(draft.text) for text in quoted)
+    return draft.whole and any(_plain(text) not in _plain(draft.text) for text in quoted)
 
 
 def _lost_condition(draft: Draft) -> bool:
     """Whether the goal has a condition, and the program does the same in any case."""
-    return bool(draft.calls) and any(
-        mentions(draft.goal, word) for word in draft.words.branching) and not any(
+    return draft.whole and any(
+        mentions(draft.said, word) for word in draft.words.branching) and not any(
             isinstance(node, ast.If) for node in draft.nodes)
 
 
@@ -97,10 +110,10 @@ def _unused_value(draft: Draft) -> bool:
 
 
 def _echo(draft: Draft) -> bool:
-    """Whether a text is the goal itself."""
+    """Whether a text of several words is the goal itself."""
     goal = _plain(draft.goal)
-    return any(len(text) >= _ECHO_SHARE * len(goal) and text in goal
-               for text in map(_plain, _texts(draft.nodes)) if text)
+    return any(len(_plain(text)) >= _ECHO_SHARE * len(goal) and _plain(text) in goal
+               for text in _texts(draft.nodes) if ' ' in text or len(_HAN.findall(text)) > _WORD)
 
 
 def _placeholder(draft: Draft) -> bool:

@@ -21,7 +21,7 @@ from collections.abc import Sequence
 
 from edge_llm_ros.flow.tool import ToolSchema
 from edge_llm_ros.program.doubts import doubts, Draft
-from edge_llm_ros.program.language import DONE, ENDINGS
+from edge_llm_ros.program.language import DONE, ENDINGS, REFUSE
 from edge_llm_ros.program.syntax import called, parsed
 from edge_llm_ros.prompt.named_values import mentions, nameable, named
 from edge_llm_ros.prompt.words import Words
@@ -48,6 +48,7 @@ class ProgramCheck:
         self._due = [] if any(mentions(instruction, word) for word in words.excluding) else (
             named([instruction], self._names))
         self._asked: set[str] = set()
+        self._ran = False
         self._used: list[str] = []  # by programs that were run, of which this one may be the rest
 
     def hear(self, text: str) -> None:
@@ -58,11 +59,16 @@ class ProgramCheck:
         """
         Return how much speaks against a program; 0 where nothing does.
 
+        Against a refusal nothing does: no other program may be tried until one acts.
+
         :param text: of a program that can be read
         """
         nodes = _nodes(text)
+        if self._only_says_no(nodes) and REFUSE in map(called, nodes):
+            return 0
         calls = [node for node in nodes if called(node) in self._tools]
-        found = doubts(Draft(self._instruction, text, nodes, calls, self._words))
+        found = doubts(Draft(
+            self._instruction, text, nodes, calls, self._words, rest=self._ran))
         unused, guessed = self._unused(nodes), self._guessed(nodes)
         return len(found) + _WEIGHT * (len(unused) + len(guessed))
 
@@ -75,7 +81,9 @@ class ProgramCheck:
         nodes = _nodes(text)
         reason = self._once(self._words.unused, self._unused(nodes)) or self._once(
             self._words.guessed, self._guessed(nodes))
-        self._used += [] if reason else [*self._values(nodes), *self._told(nodes)]
+        if not reason:
+            self._ran = True
+            self._used += [*self._values(nodes), *self._told(nodes)]
         return reason
 
     def _unused(self, nodes: Sequence[ast.AST]) -> list[str]:

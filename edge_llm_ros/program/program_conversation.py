@@ -20,12 +20,11 @@ from collections.abc import Generator, Iterator, Mapping, Sequence
 from dataclasses import replace
 import json
 import math
-from operator import itemgetter
 import re
 import time
 from typing import Any, Protocol
 
-from edge_llm_ros.flow.cancellation import Cancellation
+from edge_llm_ros.flow.cancellation import Cancellation, StepCancellation
 from edge_llm_ros.flow.canonical_json import canonical_json
 from edge_llm_ros.flow.engine import Completion, Sampling, Stop
 from edge_llm_ros.flow.forethought import Occasion
@@ -34,22 +33,24 @@ from edge_llm_ros.flow.model import CallCanceled, CallMade, Prefilling, Writing
 from edge_llm_ros.flow.tool import (
     Choices, FINISH, NO_CHOICES, Observation, Status, ToolCall, ToolSchema)
 from edge_llm_ros.program.interpreter import Run
-from edge_llm_ros.program.language import DONE, Ending, ProgramError
+from edge_llm_ros.program.language import DONE, Ending, FAILED, ProgramError
 from edge_llm_ros.program.program import Program
 from edge_llm_ros.program.program_check import ProgramCheck
 from edge_llm_ros.program.program_format import PROGRAM
 from edge_llm_ros.prompt.local_conversation import (
     all_generated, LocalConversation, Owner)
 from edge_llm_ros.prompt.pieces import Piece
-from edge_llm_ros.prompt.prompt_file import EarlierGoal
 from edge_llm_ros.prompt.transcript import MessageKind, Tokens
 from edge_llm_ros.prompt.words import Words
 
 _MOST_HEARD = 64
 _MOST_MISTAKES = 3  # programs of a goal that cannot go on by themselves
+_UNREADABLE = 1000  # doubts
+_SHARE = 0.8  # of a step's time that another program may take
 _TEMPERATURE = 0.7  # of programs after the first
 _VALUE_LENGTH = 80  # characters of a result that the next goal is told
 _GOAL_LENGTH = 200  # of a goal that the next is told
+_DID_LENGTH = 400  # of its calls
 _MOST_CALLS = 12
 _MOST_GOALS = 2  # that the next is told
 _NUMBER = re.compile(r'-?(0|[1-9]\d{0,14})(\.\d{1,9})?')
@@ -85,7 +86,7 @@ class ProgramConversation(LocalConversation):
         self._owner = model
         self._heard: list[str] = []
         self._did: list[str] = []
-        self._earlier: list[EarlierGoal] = []
+        self._earlier: list[str] = []
         self._begin_goal('', follows=False)
 
     def _begin_goal(self, instruction: str, follows: bool) -> None:
@@ -103,15 +104,16 @@ class ProgramConversation(LocalConversation):
 
     def instruct(self, instruction: str, context: str) -> None:
         """Append what a person asks for, live facts, and what came of the goals before it."""
-        if self._did and self._instruction:
-            self._earlier = [*self._earlier[1 - _MOST_GOALS:], EarlierGoal(
-                goal=self._instruction[:_GOAL_LENGTH], did='; '.join(self._did[-_MOST_CALLS:]))]
+        if self._did:
+            did = '; '.join(self._did[-_MOST_CALLS:])[:_DID_LENGTH]
+            self._earlier = [*self._earlier[1 - _MOST_GOALS:], self._owner.words.earlier(
+                self._instruction[:_GOAL_LENGTH], did)]
         self._did = []
         self._hear(instruction)
         self._hear(context)
         self._begin_goal(instruction, follows=len(self._transcript) > 0)
         super().instruct(instruction, '\n'.join(filter(None, (
-            *(goal.line(self._owner.words) for goal in self._earlier), context))))
+            *self._earlier, context))))
 
     def _examples(self) -> Sequence[Piece]:
         """Return follow-ups like the goal that begins, where it is one."""
@@ -189,35 +191,43 @@ class ProgramConversation(LocalConversation):
 
         Rejection sampling: a model of few parameters is more often right than its first answer.
         """
-        limits, found = self._model.limits, list[tuple[float, Completion]]()
         began = time.monotonic()
-        for n in range(limits.candidates):
-            completion = yield from super()._attempt(
-                opening, grammar, cancellation, sampling if n == 0 else replace(
-                    limits.sampling, seed=limits.sampling.seed + n,
-                    temperature=max(limits.sampling.temperature, _TEMPERATURE)))
-            if completion.stop is Stop.CANCELED:
-                found = [*found, (-1, completion)]
+        best = yield from super()._attempt(opening, grammar, cancellation, sampling)
+        least, count = self._doubts(best), 1
+        while least and count < self._model.limits.candidates and best.stop is not Stop.CANCELED:
+            each = (time.monotonic() - began) / count
+            if cancellation.seconds_left < 2 * each:
                 break
-            found = [*found, (self._doubts(completion), completion)]
-            each = (time.monotonic() - began) / len(found)
-            if min(found, key=itemgetter(0))[0] == 0 or cancellation.seconds_left < 2 * each:
-                break
-        _, best = min(found, key=itemgetter(0))
-        for _, completion in found:
-            if completion is not best:
-                self._give_up(completion, opening)
+            other = yield from self._another(opening, grammar, cancellation, count)
+            doubts, count = self._doubts(other), count + 1
+            if other.stop is Stop.CANCELED and not cancellation.canceled:
+                count = self._model.limits.candidates  # it took too long
+            elif other.stop is Stop.CANCELED or doubts < least:
+                best, other, least = other, best, doubts
+            self._give_up(other)
         return best
 
+    def _another(self, opening: Tokens, grammar: str, cancellation: Cancellation, number: int
+                 ) -> Generator[Prefilling | Writing, None, Completion]:
+        """Sample another program, in a share of the time that is left."""
+        sampling = self._model.limits.sampling
+        step = StepCancellation(cancellation, _SHARE * cancellation.seconds_left)
+        try:
+            return (yield from super()._attempt(opening, grammar, step, replace(
+                sampling, seed=sampling.seed + number,
+                temperature=max(sampling.temperature, _TEMPERATURE))))
+        finally:
+            step.close()
+
     def _doubts(self, completion: Completion) -> float:
-        """Return how much speaks against a program."""
+        """Return how much speaks against a program; one without an end is the worst."""
         if completion.stop is not Stop.COMPLETE:
             return math.inf
         text = self._text(completion)
         try:
             Program.parse(text, self._owner.functions, self._variables)
         except ProgramError:
-            return math.inf
+            return _UNREADABLE
         return self._check.doubts(text)
 
     def _text(self, completion: Completion) -> str:
@@ -238,19 +248,19 @@ class ProgramConversation(LocalConversation):
         except ProgramError as error:
             self._mistakes += 1
             self._stop(str(error))
-            return self._finished(False, str(error)) if self._mistakes >= _MOST_MISTAKES else None
+            return self._finished(FAILED, str(error)) if self._mistakes >= _MOST_MISTAKES else None
         if isinstance(action, Ending):
             self._run = None
-            if action.kind != DONE or not self._did:
-                self._did.append(f'{action.kind}({_quoted(action.text)})')
-            return self._finished(action.kind == DONE, action.text)
+            return self._finished(action.kind, action.text)
         if self._failures.get(_written(action), 0) > 1 and not self._run.in_condition:
-            return self._finished(False, self._error)
+            return self._finished(FAILED, self._error)
         return action
 
-    def _finished(self, success: bool, summary: str) -> ToolCall:
+    def _finished(self, kind: str, summary: str) -> ToolCall:
+        if kind != DONE or not self._did:
+            self._did.append(f'{kind}({_quoted(summary)})')
         return ToolCall(FINISH, {
-            'success': success, 'summary': summary[:self._owner.summary_length]})
+            'success': kind == DONE, 'summary': summary[:self._owner.summary_length]})
 
     def _bias(self) -> Mapping[int, float]:
         return self._owner.bias(self._follows) if self._occasion is Occasion.FIRST else {}

@@ -27,6 +27,7 @@ from edge_llm_ros.program.syntax import called, parsed
 
 # A program compares by itself, and its ending says what finish would.
 _NOT_FUNCTIONS = frozenset({COMPARE, FINISH})
+_QUOTED = re.compile(r'"(\\.|[^"\\])*"')
 _CALL = re.compile(r'(?:^|; )([A-Za-z_]\w*)\(')
 
 
@@ -47,7 +48,7 @@ def called_tools(text: str) -> set[str]:
 
 def told_tools(text: str) -> set[str]:
     """Return the tools that were called, of what the next goal is told."""
-    return set(_CALL.findall(text))
+    return set(_CALL.findall(_QUOTED.sub('""', text))) - ENDINGS
 
 
 def stub(tool: ToolSchema) -> str:

@@ -94,6 +94,7 @@ class LocalConversation:
         self._new = 0
         self._spent = TokenCounts()
         self._decode_seconds = 0.0
+        self._first_token: float | None = None  # of the turn that is due, in seconds
         self._lost = ''
         self._note = ''
         self._told = time.monotonic()
@@ -151,6 +152,7 @@ class LocalConversation:
         opening = model.tokens(model.format.call_prompt())
         if len(self.tokens) - len(model.prefix) > self._room(opening):
             yield from self._make_room(opening, cancellation)
+        self._new += len(opening)
         text_length = model.limits.text_length
         for last, length in ((False, text_length), (True, text_length // _SHORTER)):
             completion = yield from self._attempt(
@@ -160,7 +162,7 @@ class LocalConversation:
                 return
             logger.info('%s: a call was longer than call_tokens; once more with texts of up to '
                         '%d characters', self.name, text_length // _SHORTER)
-            self._give_up(completion, opening)
+            self._give_up(completion)
 
     def _attempt(self, opening: Tokens, grammar: str, cancellation: Cancellation,
                  sampling: Sampling | None = None
@@ -187,14 +189,25 @@ class LocalConversation:
                 yield Writing(without_frame(text, model.format.frame))
         raise EngineError('the engine ended without a completion.')
 
-    def _give_up(self, completion: Completion, opening: Tokens) -> None:
-        """Count what a generation cost that is not kept."""
+    def _give_up(self, completion: Completion, passing: Tokens = ()) -> None:
+        """
+        Count what a generation cost that is not kept.
+
+        :param passing: what was appended for it alone
+        """
+        self._note_first_token(completion)
         self._lost = completion.lost or self._lost
-        new = min(self._new + len(opening), completion.prefill)
+        new = min(self._new + len(passing), completion.prefill)
         self._spent += TokenCounts(
             cached=completion.cached, prefill=completion.prefill, new=new,
             decode_calls=completion.decode_calls) + all_generated(completion)
-        self._new = max(0, self._new + len(opening) - new)
+        self._decode_seconds += completion.seconds - completion.first_token
+        self._new = max(0, self._new - new)
+
+    def _note_first_token(self, completion: Completion) -> None:
+        if self._first_token is None:
+            self._first_token = time.monotonic() - self._told - (
+                completion.seconds - completion.first_token)
 
     def _bias(self) -> Mapping[int, float]:
         """Return what is added to the logits of tokens in the turn that is due."""
@@ -276,7 +289,6 @@ class LocalConversation:
             elif isinstance(event, Completion):
                 self._give_up(event, (*request, *opening))
                 self._spent += TokenCounts(text=len(event.tokens))
-                self._decode_seconds += event.seconds - event.first_token
                 if event.stop is Stop.CANCELED:
                     return None
                 text = model.engine.detokenize(event.tokens).decode('utf-8', 'replace')
@@ -287,13 +299,17 @@ class LocalConversation:
         seconds = time.monotonic() - self._told
         # A call that is forced whole is made without a decode: its messages wait for the next
         # batch. One that was canceled has evaluated a part of them.
-        new = min(self._new + len(opening), completion.prefill)
+        new = min(self._new, completion.prefill)
         counts = self._spent + TokenCounts(cached=completion.cached, prefill=completion.prefill,
                                            new=new, decode_calls=completion.decode_calls)
         self._spent = TokenCounts()
         self._lost = completion.lost or self._lost
+        decode = completion.seconds - completion.first_token + self._decode_seconds
+        self._note_first_token(completion)
+        first_token, lost = self._first_token or 0.0, self._lost
+        self._first_token, self._decode_seconds, self._lost = None, 0.0, ''
         if completion.stop is not Stop.COMPLETE:
-            self._new = max(0, self._new - new)
+            self._new = max(0, self._new - len(opening) - new)
             counts += all_generated(completion)
         if completion.stop is Stop.CANCELED:
             return CallCanceled(counts, seconds)
@@ -304,10 +320,7 @@ class LocalConversation:
         text = self._model.engine.detokenize(completion.tokens).decode('utf-8', 'replace')
         before, call = self._read(text)
         self._transcript.append(Message(MessageKind.CALL, opening + completion.tokens))
-        self._new = 0 if completion.decode_calls else self._new + len(opening)
-        first_token = seconds - (completion.seconds - completion.first_token)
-        decode = seconds - first_token + self._decode_seconds
-        lost, self._lost, self._decode_seconds = self._lost, '', 0.0
+        self._new = 0 if completion.decode_calls else self._new
         return CallMade(call, counts + self._generated(completion, call, before), first_token,
                         seconds, lost, decode, before.strip())
 

@@ -17,7 +17,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-import json
 from typing import Annotated, Any, Literal
 
 from edge_llm_ros.flow.canonical_json import canonical_json
@@ -103,15 +102,11 @@ class EarlierGoal(_Strict):
     """
     A goal of the same session.
 
-    :param did: the calls that worked, as the next goal is told
+    :param did: the calls that worked, and an ending without success, as the next goal is told
     """
 
     goal: str = Field(min_length=1)
     did: str = Field(min_length=1)
-
-    def line(self, words: Words) -> str:
-        """Return what the model is told of it."""
-        return words.before.format(goal=json.dumps(self.goal, ensure_ascii=False), did=self.did)
 
 
 class JudgementBias(_Strict):
@@ -168,7 +163,7 @@ class FollowUp(ExampleProgram):
 
     def turns(self, words: Words, judged: bool) -> list[PlainTurn]:
         """Return it as a conversation, after the earlier goals."""
-        told = '\n'.join(earlier.line(words) for earlier in self.before)
+        told = '\n'.join(words.earlier(earlier.goal, earlier.did) for earlier in self.before)
         first, *others = super().turns(words, judged)
         return [PlainTurn(f'{told}\n\n{first.said}', first.answer), *others]
 

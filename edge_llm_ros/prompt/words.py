@@ -16,6 +16,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Annotated
 
 from edge_llm_ros.flow.forethought import Judgement
@@ -24,6 +25,10 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 _LONGEST = 600  # characters of a text
 
 
+_FILLED_IN = {
+    'reminder': ('goal', 'done'), 'stopped': ('reason',), 'failed': ('call', 'error'),
+    'given_up': ('call', 'error'), 'unused': ('names',), 'guessed': ('names',),
+    'before': ('goal', 'did')}
 _Text = Annotated[str, Field(min_length=1, max_length=_LONGEST)]
 _Line = Annotated[str, Field(min_length=1, max_length=60, pattern=r'^[^\n{<]+$')]
 
@@ -130,3 +135,17 @@ class Words(BaseModel):
     thought_opening: _Line = 'Thought: '
     thought_explained: _Text = (
         '- Before each call write in a line what is done and what comes next.')
+
+    @model_validator(mode='after')
+    def _can_be_filled_in(self) -> Words:
+        for name, fields in _FILLED_IN.items():
+            try:
+                getattr(self, name).format(**dict.fromkeys(fields, ''))
+            except (KeyError, IndexError, ValueError):
+                known = ', '.join(f'{{{field}}}' for field in fields)
+                raise ValueError(f'{name}: only {known} can be filled in') from None
+        return self
+
+    def earlier(self, goal: str, did: str) -> str:
+        """Return what the model is told of a goal before the one that begins."""
+        return self.before.format(goal=json.dumps(goal, ensure_ascii=False), did=did)
