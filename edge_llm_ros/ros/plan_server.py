@@ -26,7 +26,7 @@ from edge_llm_interfaces.action import Plan
 from edge_llm_ros.agent.parameters import GOAL_POLICIES
 from edge_llm_ros.flow.cancellation import Cancellation
 from edge_llm_ros.flow.errors import EdgeLlmError
-from edge_llm_ros.flow.event import Event
+from edge_llm_ros.flow.event import Event, EventKind
 from edge_llm_ros.flow.goal import Goal
 from edge_llm_ros.flow.goal_observer import GoalObserver
 from edge_llm_ros.flow.metrics import Metrics
@@ -40,6 +40,7 @@ from rclpy.impl.implementation_singleton import rclpy_implementation
 
 _CANCELING_SECONDS = 2.0  # rclpy may take from accepting a cancel to the state that follows
 _CLOSE_SECONDS = 10.0
+_TEXT_PERIOD = 0.05  # seconds between two texts that the model is writing
 QUEUE, REJECT, PREEMPT = GOAL_POLICIES
 
 
@@ -52,6 +53,7 @@ class _Accepted:
     cancellation: Cancellation = field(default_factory=Cancellation)
     result: Result | None = None
     done: threading.Event = field(default_factory=threading.Event)
+    next_text: float = 0.0  # on the steady clock
 
     @property
     def id(self) -> bytes:
@@ -59,7 +61,15 @@ class _Accepted:
         return bytes(self.handle.goal_id.uuid)
 
     def tell(self, event: Event) -> None:
-        """Give the client feedback."""
+        """
+        Give the client feedback.
+
+        What is written now says all that was written before, so some of it can be left out.
+        """
+        if event.kind is EventKind.TEXT:
+            if time.monotonic() < self.next_text:
+                return
+            self.next_text = time.monotonic() + _TEXT_PERIOD
         self.handle.publish_feedback(feedback_message(event))
 
     def end(self, result: Result) -> None:
