@@ -31,6 +31,19 @@ from llama_cpp.llama_grammar import LlamaGrammar
 _CALL_TOKENS = 128
 
 
+_CACHE_BYTES = 4 << 30
+
+
+class _Cache(LlamaRAMCache):
+    """The peer's cache, which does not count the logits that each of its states holds."""
+
+    @property
+    def cache_size(self) -> int:
+        """Return all bytes of its states."""
+        return sum(int(state.llama_state_size) + int(state.scores.nbytes)
+                   for state in self.cache_state.values())
+
+
 class LlamaCppPythonArm:
     """
     One Llama.
@@ -45,7 +58,7 @@ class LlamaCppPythonArm:
             config.model_path, n_ctx=config.context_tokens, n_batch=config.batch_tokens,
             n_threads=config.threads, n_threads_batch=config.batch_threads or config.threads,
             n_gpu_layers=config.gpu_layers, verbose=False)
-        self._llama.set_cache(LlamaRAMCache(2 << 30))
+        self._llama.set_cache(_Cache(_CACHE_BYTES))
 
     def begin(self, workload: Workload, script: Script, repeat: int) -> None:
         """Evaluate the prefix once, as its users do with a first request."""
