@@ -29,8 +29,6 @@ from llama_cpp.llama_cache import LlamaRAMCache
 from llama_cpp.llama_grammar import LlamaGrammar
 
 _CALL_TOKENS = 128
-
-
 _CACHE_BYTES = 4 << 30
 
 
