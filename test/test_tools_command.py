@@ -58,7 +58,7 @@ def test_check_call_and_scaffold_beside_a_robot(bench: Bench, test_model: str, t
     assert 'arrived' in _tools('call', 'move_to', 'place=lab', '--tools', ROBOT)
     assert bench.state()['place'] == 'lab'
     assert 'REFUSED' in _tools('call', 'creep', 'speed=9', 'seconds=1', '--tools', ROBOT, code=1)
-    made = _tools('scaffold', '/simulated_robot/reset', '--tool', 'put_back')
+    made = _tools('scaffold', '/simulated_robot/reset', '--tool', 'put_back', '--wait', '20')
     tool = yaml.safe_load(made)['tools']['put_back']
     assert tool['service'] == {'name': 'simulated_robot/reset', 'type': 'std_srvs/srv/Trigger'}
     path = tmp_path / 'made.yaml'
