@@ -14,12 +14,9 @@
 
 """What can be seen of a program that does not fit its goal, without running it."""
 
-import ast
-
 from edge_llm_ros.program.doubts import doubts, Draft
-from edge_llm_ros.program.language import ENDINGS
-from edge_llm_ros.program.stubs import told_tools
-from edge_llm_ros.program.syntax import called, parsed
+from edge_llm_ros.program.stubs import called_tools, told_tools
+from edge_llm_ros.program.syntax import parts
 from edge_llm_ros.prompt.words import Words
 import pytest
 
@@ -28,9 +25,8 @@ IF = 'if t > 20:\n    say("Hot.")\n    done(f"It is {t}.")\nelse:\n    done("No.
 
 
 def found(goal: str, program: str, rest: bool = False) -> list[str]:
-    nodes = [node for statement in parsed(program) for node in ast.walk(statement)]
-    calls = [n for n in nodes if called(n) and called(n) not in {*ENDINGS, 'range', 'abs', 'max'}]
-    return doubts(Draft(goal, program, nodes, calls, Words(), rest))
+    whole = bool(called_tools(program)) and not rest
+    return doubts(Draft(goal, program, parts(program), Words(), whole))
 
 
 @pytest.mark.parametrize('goal, program, expected', [

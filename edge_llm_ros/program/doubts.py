@@ -17,13 +17,13 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 import re
 import unicodedata
 
 from edge_llm_ros.program.language import ENDINGS
-from edge_llm_ros.program.syntax import called
+from edge_llm_ros.program.syntax import called, texts
 from edge_llm_ros.prompt.named_values import mentions
 from edge_llm_ros.prompt.words import Words
 
@@ -43,30 +43,24 @@ class Draft:
 
     :param text: as the model wrote it
     :param nodes: all of its syntax tree
-    :param calls: those of tools
-    :param rest: whether another program did a part of the goal before
+    :param whole: whether it is to do all that the goal says: it makes calls, and no other program
+        did a part before
     """
 
     goal: str
     text: str
     nodes: Sequence[ast.AST]
-    calls: Sequence[ast.AST]
     words: Words
-    rest: bool = False
-
-    @property
-    def whole(self) -> bool:
-        """Say whether it is to do all that the goal says."""
-        return bool(self.calls) and not self.rest
+    whole: bool
 
     @property
     def said(self) -> str:
         """Return the goal without what it quotes."""
         return _QUOTED.sub('', self.goal)
 
-    def ending_texts(self) -> list[str]:
+    def endingtexts(self) -> list[str]:
         """Return what its endings tell, without the values that are filled in."""
-        return [''.join(_texts(ast.walk(node))) for node in self.nodes if called(node) in ENDINGS]
+        return [''.join(texts(ast.walk(node))) for node in self.nodes if called(node) in ENDINGS]
 
 
 def doubts(draft: Draft) -> list[str]:
@@ -78,7 +72,7 @@ def _other_language(draft: Draft) -> bool:
     """Whether it answers a Chinese goal in English, or the other way round."""
     chinese = bool(_HAN.search(draft.said))
     return any(not _HAN.search(text) if chinese else bool(_HAN.search(text))
-               for text in draft.ending_texts() if _HAN.search(text) or _LETTERS.search(text))
+               for text in draft.endingtexts() if _HAN.search(text) or _LETTERS.search(text))
 
 
 def _lost_number(draft: Draft) -> bool:
@@ -113,23 +107,18 @@ def _echo(draft: Draft) -> bool:
     """Whether a text of several words is the goal itself."""
     goal = _plain(draft.goal)
     return any(len(_plain(text)) >= _ECHO_SHARE * len(goal) and _plain(text) in goal
-               for text in _texts(draft.nodes) if ' ' in text or len(_HAN.findall(text)) > _WORD)
+               for text in texts(draft.nodes) if ' ' in text or len(_HAN.findall(text)) > _WORD)
 
 
 def _placeholder(draft: Draft) -> bool:
     """Whether a text has a gap where a word should be."""
     return any(_PLACEHOLDER.search(text) and not _PLACEHOLDER.search(draft.goal)
-               for text in _texts(draft.nodes))
+               for text in texts(draft.nodes))
 
 
 _TESTS: Sequence[Callable[[Draft], bool]] = (
     _other_language, _lost_number, _lost_quotation, _lost_condition, _unused_value, _echo,
     _placeholder)
-
-
-def _texts(nodes: Iterable[ast.AST]) -> list[str]:
-    return [node.value for node in nodes
-            if isinstance(node, ast.Constant) and isinstance(node.value, str)]
 
 
 def _plain(text: str) -> str:

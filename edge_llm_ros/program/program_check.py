@@ -22,7 +22,7 @@ from collections.abc import Sequence
 from edge_llm_ros.flow.tool import ToolSchema
 from edge_llm_ros.program.doubts import doubts, Draft
 from edge_llm_ros.program.language import DONE, ENDINGS, REFUSE
-from edge_llm_ros.program.syntax import called, parsed
+from edge_llm_ros.program.syntax import called, parts, texts
 from edge_llm_ros.prompt.named_values import mentions, nameable, named
 from edge_llm_ros.prompt.words import Words
 
@@ -63,12 +63,12 @@ class ProgramCheck:
 
         :param text: of a program that can be read
         """
-        nodes = _nodes(text)
+        nodes = parts(text)
         if self._only_says_no(nodes) and REFUSE in map(called, nodes):
             return 0
-        calls = [node for node in nodes if called(node) in self._tools]
+        acts = any(called(node) in self._tools for node in nodes)
         found = doubts(Draft(
-            self._instruction, text, nodes, calls, self._words, rest=self._ran))
+            self._instruction, text, nodes, self._words, whole=acts and not self._ran))
         unused, guessed = self._unused(nodes), self._guessed(nodes)
         return len(found) + _WEIGHT * (len(unused) + len(guessed))
 
@@ -78,7 +78,7 @@ class ProgramCheck:
 
         :param text: of a program that can be read
         """
-        nodes = _nodes(text)
+        nodes = parts(text)
         reason = self._once(self._words.unused, self._unused(nodes)) or self._once(
             self._words.guessed, self._guessed(nodes))
         if not reason:
@@ -110,8 +110,7 @@ class ProgramCheck:
         calls = any(called(node) in self._tools for node in nodes)
         spoken = {id(part) for node in nodes if calls and called(node) in ENDINGS
                   for part in ast.walk(node)}
-        return [node.value for node in nodes if isinstance(node, ast.Constant)
-                and isinstance(node.value, str) and id(node) not in spoken]
+        return texts(node for node in nodes if id(node) not in spoken)
 
     def _told(self, nodes: Sequence[ast.AST]) -> list[str]:
         """Return what the functions that it calls are said to do."""
@@ -123,7 +122,3 @@ class ProgramCheck:
             return ''
         self._asked.add(words)
         return words.format(names=' and '.join(values))
-
-
-def _nodes(text: str) -> list[ast.AST]:
-    return [node for statement in parsed(text) for node in ast.walk(statement)]

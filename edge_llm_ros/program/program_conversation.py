@@ -223,16 +223,13 @@ class ProgramConversation(LocalConversation):
         """Return how much speaks against a program; one without an end is the worst."""
         if completion.stop is not Stop.COMPLETE:
             return math.inf
-        text = self._text(completion)
+        _, program = self._read(self._text(completion.tokens))
+        text = str(program.arguments['text'])
         try:
             Program.parse(text, self._owner.functions, self._variables)
         except ProgramError:
             return _UNREADABLE
         return self._check.doubts(text)
-
-    def _text(self, completion: Completion) -> str:
-        text = self._model.engine.detokenize(completion.tokens).decode('utf-8', 'replace')
-        return text.removesuffix(self._model.format.end_of_turn)
 
     def _advance(self, text: str) -> ToolCall | None:
         """Return the program's next call; None where it cannot go on and another is due."""
@@ -258,7 +255,7 @@ class ProgramConversation(LocalConversation):
 
     def _finished(self, kind: str, summary: str) -> ToolCall:
         if kind != DONE or not self._did:
-            self._did.append(f'{kind}({_quoted(summary)})')
+            self._did.append(f'{kind}({canonical_json(summary)})')
         return ToolCall(FINISH, {
             'success': kind == DONE, 'summary': summary[:self._owner.summary_length]})
 
@@ -298,8 +295,4 @@ def _value(text: str) -> Any:
 
 def _written(call: ToolCall) -> str:
     """Return a call as a program writes it."""
-    return f'{call.name}({", ".join(map(_quoted, call.arguments.values()))})'
-
-
-def _quoted(value: Any) -> str:
-    return json.dumps(value, ensure_ascii=False)
+    return f'{call.name}({", ".join(map(canonical_json, call.arguments.values()))})'

@@ -16,14 +16,13 @@
 
 from __future__ import annotations
 
-import ast
 from collections.abc import Mapping, Sequence
 import re
 from typing import Any
 
 from edge_llm_ros.flow.tool import COMPARE, FINISH, ToolSchema
 from edge_llm_ros.program.language import ENDINGS, FUNCTIONS
-from edge_llm_ros.program.syntax import called, parsed
+from edge_llm_ros.program.syntax import called, parts
 
 # A program compares by itself, and its ending says what finish would.
 _NOT_FUNCTIONS = frozenset({COMPARE, FINISH})
@@ -42,8 +41,7 @@ def called_tools(text: str) -> set[str]:
 
     :raises ProgramError: if it is not Python
     """
-    nodes = [node for statement in parsed(text) for node in ast.walk(statement)]
-    return {called(node) for node in nodes} - ENDINGS - FUNCTIONS - {''}
+    return {called(node) for node in parts(text)} - ENDINGS - FUNCTIONS - {''}
 
 
 def told_tools(text: str) -> set[str]:

@@ -17,7 +17,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -54,6 +54,21 @@ def parsed(text: str) -> Sequence[ast.stmt]:
         raise ProgramError(_at_line(text, error.lineno or 1, 'cannot be read')) from None
     except (ValueError, MemoryError, OverflowError):
         raise ProgramError('the program cannot be read') from None
+
+
+def parts(text: str) -> list[ast.AST]:
+    """
+    Return all of a text's syntax tree.
+
+    :raises ProgramError: if it is not Python
+    """
+    return [node for statement in parsed(text) for node in ast.walk(statement)]
+
+
+def texts(nodes: Iterable[ast.AST]) -> list[str]:
+    """Return the texts that are written as such."""
+    return [node.value for node in nodes
+            if isinstance(node, ast.Constant) and isinstance(node.value, str)]
 
 
 def not_understood(text: str, node: ast.stmt | ast.expr) -> ProgramError:

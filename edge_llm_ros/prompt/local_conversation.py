@@ -174,8 +174,8 @@ class LocalConversation:
         """
         model = self._model
         if model.log_prompts:
-            logger.info('%s: %s', self.name, model.engine.detokenize(
-                (self.tokens + opening)[len(model.prefix):]).decode('utf-8', 'replace'))
+            logger.info('%s: %s', self.name, self._text(
+                (self.tokens + opening)[len(model.prefix):]))
         written: list[int] = []
         for event in self._generate(self.tokens + opening, grammar, model.turn_tokens,
                                     cancellation, self._bias(), sampling):
@@ -185,7 +185,7 @@ class LocalConversation:
                 yield event
             else:
                 written += event
-                text = model.engine.detokenize(written).decode('utf-8', 'replace')
+                text = self._text(written)
                 yield Writing(without_frame(text, model.format.frame))
         raise EngineError('the engine ended without a completion.')
 
@@ -203,6 +203,9 @@ class LocalConversation:
             decode_calls=completion.decode_calls) + all_generated(completion)
         self._decode_seconds += completion.seconds - completion.first_token
         self._new = max(0, self._new - new)
+
+    def _text(self, tokens: Sequence[int]) -> str:
+        return self._model.engine.detokenize(tokens).decode('utf-8', 'replace')
 
     def _note_first_token(self, completion: Completion) -> None:
         if self._first_token is None:
@@ -291,7 +294,7 @@ class LocalConversation:
                 self._spent += TokenCounts(text=len(event.tokens))
                 if event.stop is Stop.CANCELED:
                     return None
-                text = model.engine.detokenize(event.tokens).decode('utf-8', 'replace')
+                text = self._text(event.tokens)
                 return text.removesuffix(model.format.end_of_turn).strip()
         return ''
 
@@ -317,7 +320,7 @@ class LocalConversation:
             raise CallCutShort(
                 f'a call did not end within call_tokens = {self._model.limits.call_tokens}.',
                 counts, seconds)
-        text = self._model.engine.detokenize(completion.tokens).decode('utf-8', 'replace')
+        text = self._text(completion.tokens)
         before, call = self._read(text)
         self._transcript.append(Message(MessageKind.CALL, opening + completion.tokens))
         self._new = 0 if completion.decode_calls else self._new

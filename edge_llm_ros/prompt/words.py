@@ -16,9 +16,9 @@
 
 from __future__ import annotations
 
-import json
 from typing import Annotated
 
+from edge_llm_ros.flow.canonical_json import canonical_json
 from edge_llm_ros.flow.forethought import Judgement
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
@@ -148,4 +148,4 @@ class Words(BaseModel):
 
     def earlier(self, goal: str, did: str) -> str:
         """Return what the model is told of a goal before the one that begins."""
-        return self.before.format(goal=json.dumps(goal, ensure_ascii=False), did=did)
+        return self.before.format(goal=canonical_json(goal), did=did)
