@@ -47,6 +47,7 @@ class Script:
         self.ended = 0
         self.listeners: list[Callable[[str], None]] = []
         self.allowed: list[object] = []
+        self.among: frozenset[str] | None = None
 
     def conversation(self, session_id: str) -> 'Script':
         return self
@@ -79,7 +80,7 @@ class Script:
             raise call
         yield CallMade(
             call, TokenCounts(cached=10, prefill=2, new=2, sampled=3, forced=4, decode_calls=3),
-            0.01, 0.03)
+            0.01, 0.03, among=self.among)
 
 
 class Tools:
@@ -125,6 +126,37 @@ def test_finish_gives_its_summary_and_costs() -> None:
         12 / 0.04)
     kinds = [e.kind for e in events]
     assert kinds == [EventKind.PREFILL, EventKind.TEXT, EventKind.CALL, EventKind.STEP_DONE] * 2
+
+
+def routed(calls, among: set[str], tools: Tools | None = None, **goal) -> tuple[Script, Tools]:
+    """Run a goal whose model chose some tools with its first call."""
+    model, tools = Script(calls), tools or Tools()
+    model.among = frozenset(among)
+    *_, end = Agent(model, tools).run(Goal('Look.', **goal), Cancellation())
+    assert isinstance(end, Finished)
+    return model, tools
+
+
+def test_what_the_model_chose_are_the_tools_of_the_goal() -> None:
+    model, tools = routed([LOOK, ToolCall('see'), DONE], {'look', 'see', FINISH})
+    assert model.allowed == [None, model.among, model.among] and tools.allowed == model.among
+    model, _ = routed([LOOK, DONE], {'look', 'see', FINISH},
+                      allowed_tools=frozenset({'look', 'hear', FINISH}))
+    assert model.allowed[1] == {'look', FINISH}
+    model, _ = routed([LOOK, DONE], {'fly'}, allowed_tools=frozenset({'look', FINISH}))
+    assert model.allowed[1] == {'look', FINISH}
+
+
+def test_a_failure_opens_all_tools_again() -> None:
+    failing = Tools(lambda *_: Observation(Status.FAILED, '{"error": "dark"}', 'dark'))
+    model, _ = routed([LOOK, LOOK, DONE], {'look', FINISH}, failing)
+    # What is said with later calls chooses nothing.
+    assert model.allowed == [None, None, None]
+
+
+def test_a_question_at_the_end_opens_all_tools_again() -> None:
+    model, _ = routed([LOOK, DONE, DONE], {'look', FINISH}, check_finish=FinishCheckMode.ALL)
+    assert model.allowed == [None, model.among, None]
 
 
 def test_the_model_s_no_is_a_failure() -> None:

@@ -21,7 +21,8 @@ import sys
 from typing import Any
 
 from edge_llm_ros.eval.bfcl import BfclItem, json_schema, read_items
-from edge_llm_ros.eval.bfcl_check import why_wrong
+from edge_llm_ros.eval.bfcl_check import why_turn_wrong, why_wrong
+from edge_llm_ros.eval.bfcl_turns import BfclTurns, read_bfcl
 from edge_llm_ros.flow.errors import ConfigError
 from edge_llm_ros.flow.tool import ToolCall
 import pytest
@@ -121,7 +122,7 @@ def test_how_many_calls_there_have_to_be(items: dict[str, BfclItem]) -> None:
 
 def test_files_that_cannot_be_read_are_named(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match='no file like'):
-        list(read_items(tmp_path))
+        read_bfcl(tmp_path)
     files(tmp_path, multiple=[('Boil.', [BOIL], [TRUTH])])
     answers = tmp_path / 'possible_answer' / 'BFCL_v4_multiple.json'
     answers.write_text('')
@@ -143,3 +144,115 @@ def test_a_model_answers_items_through_the_grammar(test_model: str, items: dict[
     assert report['success_by'][-1]['n'] == 2
     again = subprocess.run(command, capture_output=True, text=True, timeout=240)
     assert again.returncode == 0 and 'multiple' not in again.stdout
+
+
+CAR = """
+class VehicleControlAPI:
+    def _load_scenario(self, scenario, long_context=False):
+        self.doors = scenario.get('doors', {'left': 'open'})
+        self._secret = 1
+
+    def lock(self, door):
+        if door not in self.doors:
+            return {'error': 'no such door'}
+        self.doors[door] = 'locked'
+        return {'door': door}
+
+    def look(self):
+        return {'doors': self.doors}
+
+    def _hidden(self):
+        return {}
+"""
+LOCK = {'name': 'lock', 'parameters': {'type': 'dict', 'required': ['door'], 'properties': {
+    'door': {'type': 'string', 'description': 'Which. [Enum]: ["left", "right"]'}}},
+    'description': 'This tool belongs to the car. Tool description: Lock a door.'}
+LOOK = {'name': 'look', 'description': 'Look.', 'parameters': {'type': 'dict', 'properties': {}}}
+
+
+@pytest.fixture
+def turns(tmp_path: Path, request: pytest.FixtureRequest) -> Path:
+    """Return a folder of data inside a package, as the leaderboard has it."""
+    # A name of its own: what was imported once stays.
+    package = tmp_path / f'package_{tmp_path.name.replace("-", "_")}'
+    source = package / 'eval_checker' / 'multi_turn_eval' / 'func_source_code'
+    source.mkdir(parents=True)
+    (source / 'vehicle_control.py').write_text(CAR)
+    data = package / 'data'
+    (data / 'possible_answer').mkdir(parents=True)
+    (data / 'multi_turn_func_doc').mkdir()
+    (data / 'multi_turn_func_doc' / 'vehicle_control.json').write_text(
+        f'{json.dumps(LOCK)}\n{json.dumps(LOOK)}\n')
+    item = {'id': 'turns_0', 'involved_classes': ['VehicleControlAPI'],
+            'initial_config': {'VehicleControlAPI': {'doors': {'left': 'open', 'right': 'open'}}},
+            'question': [[{'role': 'user', 'content': 'Lock it.'}],
+                         [{'role': 'user', 'content': 'And now?'}]]}
+    other = {**item, 'id': 'turns_1', 'involved_classes': ['TradingBot']}
+    (data / 'BFCL_v4_multi_turn_base.json').write_text(
+        f'{json.dumps(item)}\n{json.dumps(other)}\n')
+    (data / 'possible_answer' / 'BFCL_v4_multi_turn_base.json').write_text(json.dumps(
+        {'id': 'turns_0', 'ground_truth': [["lock('left')"], ['look()']]}))
+    return data
+
+
+def test_turns_are_read_with_their_functions(turns: Path) -> None:
+    item, = read_bfcl(turns)
+    assert isinstance(item, BfclTurns) and item.texts == ('Lock it.', 'And now?')
+    lock, look = item.schemas()
+    assert (lock.description, look.name) == ('Lock a door.', 'look')
+    assert lock.parameters['properties']['door']['enum'] == ['left', 'right']
+    assert json_schema({'type': 'array', 'items': {'type': 'string'},
+                        'description': '[Enum]: ["a", "b"]'})['items'] == {
+        'type': 'string', 'enum': ['a', 'b']}
+
+
+def test_a_world_answers_as_the_leaderboard_s(turns: Path) -> None:
+    item, = read_bfcl(turns)
+    assert isinstance(item, BfclTurns)
+    world = item.world()
+    assert world.call('lock', door='left') == ('{"door": "left"}', True)
+    assert world.call('lock', door='roof') == ('{"error": "no such door"}', False)
+    for call in ({'name': 'lock', 'gate': 1}, {'name': '_hidden'}, {'name': 'fly'}):
+        text, worked = world.call(**call)
+        assert text.startswith('Error during execution: ') and not worked
+    assert world.state() == {'VehicleControlAPI': {'doors': {'left': 'locked', 'right': 'open'}}}
+    assert item.world().state() != world.state()
+    for text in ('lock(open("x"))', 'import os', 'lock.__class__()', '1'):
+        with pytest.raises(ConfigError, match='is not a call with plain values'):
+            world.call_written(text)
+
+
+def test_a_turn_is_right_by_its_state_and_by_what_was_told(turns: Path) -> None:
+    item, = read_bfcl(turns)
+    assert isinstance(item, BfclTurns)
+    model, truth = item.world(), item.world()
+    due = [truth.call_written("lock('left')")]
+    assert 'VehicleControlAPI.doors is' in why_turn_wrong(model, truth, [], due)
+    told = [model.call('lock', door='left')[0]]
+    assert why_turn_wrong(model, truth, told, due) == ''
+    assert why_turn_wrong(model, truth, ['{}'], due) == 'no call told {"door": "left"}'
+    model.call('look')
+    assert why_turn_wrong(model, truth, told, []) == ''
+    assert why_turn_wrong(model, truth, told, due * 2)
+
+
+def test_what_is_missing_of_turns_is_named(turns: Path) -> None:
+    item, = read_bfcl(turns)
+    assert isinstance(item, BfclTurns)
+    (turns.parent / 'eval_checker' / 'multi_turn_eval' / 'func_source_code' /
+     'vehicle_control.py').unlink()
+    with pytest.raises(ConfigError, match='vehicle_control.py is missing'):
+        item.world()
+    (turns / 'possible_answer' / 'BFCL_v4_multi_turn_base.json').write_text('')
+    with pytest.raises(ConfigError, match='turns_0 has no possible answer for each turn'):
+        read_bfcl(turns)
+
+
+def test_a_model_answers_turns_through_the_grammar(test_model: str, turns: Path, tmp_path: Path
+                                                   ) -> None:
+    done = subprocess.run(
+        [sys.executable, '-m', 'edge_llm_ros.cli.main', 'eval', '--bfcl', str(turns), '--model',
+         test_model, '--out', str(tmp_path / 'out')], capture_output=True, text=True, timeout=240)
+    assert done.returncode == 0, done.stdout + done.stderr
+    case, = json.loads((tmp_path / 'out' / 'bfcl.json').read_text())['cases']
+    assert case['category'] == 'multi_turn_base' and case['success'] is not bool(case['reason'])

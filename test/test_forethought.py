@@ -18,10 +18,12 @@ from collections.abc import Iterator, Sequence
 import dataclasses
 
 from edge_llm_ros.agent.agent import Agent
+from edge_llm_ros.agent.construction import planning_model
+from edge_llm_ros.agent.parameters import parameter_values
 from edge_llm_ros.engine.local import LocalEngine
 from edge_llm_ros.flow.cancellation import Cancellation
 from edge_llm_ros.flow.engine import EngineConfig, SpecialToken, TokenKind
-from edge_llm_ros.flow.errors import EngineError
+from edge_llm_ros.flow.errors import ConfigError, EngineError
 from edge_llm_ros.flow.event import Event, EventKind, Finished
 from edge_llm_ros.flow.forethought import ForethoughtSettings, Judgement, Occasion, Reasoning
 from edge_llm_ros.flow.goal import FinishCheckMode, Goal
@@ -30,6 +32,7 @@ from edge_llm_ros.flow.tool import (
     ASK_PERSON, FINISH, NO_FACTS, Observation, Status, ToolCall, ToolSchema)
 from edge_llm_ros.prompt.call_grammar import Branch
 from edge_llm_ros.prompt.call_text import forethought_of, free_text_tokens, without_frame
+from edge_llm_ros.prompt.chat_format import Example
 from edge_llm_ros.prompt.forethought import Forethought
 from edge_llm_ros.prompt.formats import chat_format
 from edge_llm_ros.prompt.generation_limits import GenerationLimits
@@ -161,6 +164,71 @@ def test_all_together_come_in_one_order(tiny: LocalEngine) -> None:
     assert not turns.takes(judged(Judgement.CAN_DO) + plan, GYM)
     assert turns.takes(thought + plan, GYM, Occasion.AFTER_FAILURE)
     assert turns.takes(thought, GYM, Occasion.NEXT)
+
+
+PUSH, LIFT, SING = (ToolSchema(name, 'Do it.', {'type': 'object', 'properties': {},
+                                                'required': []}, group=group)
+                    for name, group in (('push', 'arms'), ('lift', 'arms'), ('sing', 'voice')))
+GROUPED = (GO, PUSH, LIFT, SING, END)
+
+
+def grouped(engine: LocalEngine, name: str, **settings: object) -> Turns:
+    turns = Turns(engine, ForethoughtSettings(route=True, **settings), name, GROUPED)
+    turns.forethought = Forethought(turns.forethought.settings, WORDS, engine.info(), GROUPED)
+    return turns
+
+
+@pytest.mark.parametrize('name', ['chatml', 'json'])
+def test_a_group_narrows_the_first_call(tiny: LocalEngine, name: str) -> None:
+    turns = grouped(tiny, name)
+    push, sing = ToolCall('push'), ToolCall('sing')
+    may = {'arms': (push, GYM, YES), 'voice': (sing, GYM, YES), 'all': (push, sing, GYM, YES)}
+    for group, calls in may.items():
+        for call in (push, sing, GYM, YES):
+            assert turns.takes(f'Functions: {group}\n', call) == (call in calls)
+    for before in ('', 'Functions: legs\n', 'Functions: \n'):
+        assert not turns.takes(before, push)
+    assert turns.takes('', push, Occasion.NEXT) and turns.takes('', sing, Occasion.AFTER_FAILURE)
+    chosen = turns.forethought.chosen
+    assert chosen('Functions: arms\n') == {'go', 'push', 'lift', 'finish'}
+    assert chosen('Functions: all\n') is chosen('') is chosen('Functions: legs\n') is None
+    assert 'arms (push, lift); voice (sing)' in turns.forethought.explained()
+
+
+def test_a_group_comes_after_the_judgement_and_before_the_plan(tiny: LocalEngine) -> None:
+    turns = grouped(tiny, 'chatml', triage=True, plan=True, reasoning=Reasoning.SHORT)
+    thought, line, plan = 'Thought: Functions.\n', 'Functions: voice\n', 'Plan:\n1. sing\n'
+    can = judged(Judgement.CAN_DO)
+    assert turns.takes(thought + can + line + plan, ToolCall('sing'))
+    assert not turns.takes(thought + can + plan, ToolCall('sing'))
+    assert not turns.takes(thought + can + line + plan, ToolCall('push'))
+    assert turns.takes(thought + judged(Judgement.UNSAFE), NO)
+    assert turns.forethought.chosen(thought + can + line + plan) == {'go', 'sing', 'finish'}
+
+
+def test_nothing_is_chosen_among_less_than_two_groups(tiny: LocalEngine) -> None:
+    turns = Turns(tiny, ForethoughtSettings(route=True), 'chatml', [GO, PUSH, LIFT, END])
+    assert turns.takes('', ToolCall('push'))
+
+
+@pytest.mark.parametrize('calls, group', [
+    (['push', 'go', 'lift'], 'arms'), (['sing'], 'voice'), (['push', 'sing'], 'all'),
+    (['go'], 'all'), ([], 'all')])
+def test_examples_show_the_group_that_they_need(
+        tiny: LocalEngine, calls: list[str], group: str) -> None:
+    made = [(GYM if call == 'go' else ToolCall(call), '{}') for call in calls]
+    shown = grouped(tiny, 'chatml').forethought.shown(Example('Do it.', (*made, (YES, ''))))
+    assert [piece.text for piece in shown.before[0]] == [f'Functions: {group}\n']
+    assert not any(shown.before[1:])
+
+
+def test_tools_without_groups_cannot_be_routed(tiny: LocalEngine) -> None:
+    values = parameter_values({'route': True, 'chat_format': 'chatml'})
+    for tools in ([GO, END], [GO, PUSH, LIFT, END]):
+        with pytest.raises(ConfigError, match='route: the tools have the groups'):
+            planning_model(tiny, values, PROMPT, tools, [])
+    model = planning_model(tiny, values, PROMPT, GROUPED, [])
+    assert 'Functions: ' in model.grammar(None, 9)
 
 
 PROMPT = PromptFile(version=1, system='Move.', examples=[

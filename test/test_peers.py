@@ -58,24 +58,26 @@ class ScriptedPeer:
     def __init__(self, *replies: ChatReply) -> None:
         self._replies = list(replies)
         self.asked: list[list[Message]] = []
+        self.tools: list[list[str]] = []
 
     def answer(self, messages: Sequence[Message], tools: Sequence[ToolSchema]) -> ChatReply:
         """Return the next reply."""
         self.asked.append(list(messages))
+        self.tools.append([tool.name for tool in tools])
         return self._replies.pop(0)
 
     def close(self) -> None:
         """Do nothing."""
 
 
-def _run(peer: ScriptedPeer, calls: Calls = Calls.TOOLS, goals: Sequence[str] = ('Is it?',)
-         ) -> list[Result]:
+def _run(peer: ScriptedPeer, calls: Calls = Calls.TOOLS, goals: Sequence[str] = ('Is it?',),
+         **settings: object) -> list[Result]:
     name = {Calls.TOOLS: 'default', Calls.SCHEMA: 'json_schema'}[calls]
     model = PeerModel(peer, configuration(LLAMA_SERVER, name), 'Obey.', TOOLS, [EXAMPLE])
     toolset = GatedToolset(LoadedTools({}, BUILTINS, {}), {})
     results = []
     for text in goals:
-        goal = Goal(text, session_id='s', max_steps=4, time_budget=60.0)
+        goal = Goal(text, session_id='s', max_steps=4, time_budget=60.0, **settings)
         *_, last = Agent(model, toolset).run(goal, Cancellation())
         assert isinstance(last, Finished)
         results.append(last.result)
@@ -104,6 +106,15 @@ def test_a_conversation_has_what_was_said_called_and_told() -> None:
     assert json.loads(told['content']) == {'result': '4 is above 2'}
     assert [m['content'] for m in messages if m['role'] == 'user'] == [
         EXAMPLE.instruction, 'Is 4 above 2?', 'And now?']
+
+
+def test_a_goal_that_narrows_its_tools_gives_it_no_others() -> None:
+    peer = ScriptedPeer(ChatReply((END,), ''))
+    _run(peer, allowed_tools=frozenset({FINISH, 'fly'}))
+    assert peer.tools == [[FINISH]]
+    peer = ScriptedPeer(ChatReply((END,), ''))
+    _run(peer)
+    assert peer.tools == [[tool.name for tool in TOOLS]]
 
 
 def test_without_tools_calls_and_results_are_text() -> None:
@@ -147,7 +158,7 @@ def test_a_template_gets_arguments_as_an_object() -> None:
 
 def test_peers_have_at_least_four_configurations_that_differ() -> None:
     for peer, known in CONFIGURATIONS.items():
-        different = {(c.calls, c.max_tokens, str(c.request), str(c.program))
+        different = {(c.calls, c.max_tokens, c.text_too, str(c.request), str(c.program))
                      for c in known.values()}
         assert len(different) == len(known) >= 4
         with pytest.raises(ConfigError, match=f'{peer} has default, '):

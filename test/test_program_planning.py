@@ -14,7 +14,7 @@
 
 """What a model that writes programs does with them, from the goal to its end."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 import time
 
@@ -23,7 +23,7 @@ from edge_llm_ros.agent.construction import planning_model
 from edge_llm_ros.agent.parameters import parameter_values
 from edge_llm_ros.engine.local import LocalEngine
 from edge_llm_ros.flow.cancellation import Cancellation, StepCancellation
-from edge_llm_ros.flow.engine import Completion, EngineConfig, GenerateRequest, Stop
+from edge_llm_ros.flow.engine import Completion, EngineConfig, GenerateRequest, Sampling, Stop
 from edge_llm_ros.flow.errors import ConfigError
 from edge_llm_ros.flow.event import Finished
 from edge_llm_ros.flow.goal import Goal
@@ -447,6 +447,23 @@ def test_a_bias_decides_what_kind_of_goal_it_is(writer: Writer) -> None:
         assert isinstance(made, CallMade) and made.call.arguments['success'] is False
         text = writer.detokenize(conversation.tokens[len(model.prefix):]).decode()
         assert f'# {kind}\n{ending}' in text
+
+
+def test_a_judgement_is_not_sampled(writer: Writer) -> None:
+    model = model_of(writer, judgement_bias={'unclear': 0.0}, programs=[
+        {'goal': 'Light on.', 'program': 'light("on")\ndone("On.")\n'}])
+    tokens = (*model.prefix, *model.tokens([
+        *model.format.instruction('Light off.', True), *model.format.call_prompt()]))
+
+    def judged(bias: Mapping[int, float], temperature: float, seed: int) -> str:
+        *_, done = writer.generate(GenerateRequest(
+            f'{bias} {temperature} {seed}', 'judged', tokens, model.grammar(None, 40), 6,
+            Sampling(temperature, top_k=0, top_p=1.0, min_p=0.0, seed=seed),
+            biased=tuple(bias), bias=tuple(bias.values())))
+        return writer.detokenize(done.tokens).decode().split('\n')[0]
+    greedy = judged(model.bias(follows=False), 0.0, 0)
+    assert {judged(model.bias(follows=False), 20.0, seed) for seed in range(12)} == {greedy}
+    assert len({judged({}, 20.0, seed) for seed in range(12)}) > 1
 
 
 def test_what_a_session_said_before_is_no_reason_to_ask(writer: Writer) -> None:

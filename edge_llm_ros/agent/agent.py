@@ -18,13 +18,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterator
 from dataclasses import replace
-import queue
-import threading
 import time
 
 from edge_llm_ros.agent.finish_check import FinishCheck
 from edge_llm_ros.agent.loop_guard import LoopGuard
 from edge_llm_ros.agent.recovery_hints import RecoveryHints
+from edge_llm_ros.agent.working import Working
 from edge_llm_ros.flow.cancellation import (
     Cancellation, FallbackCancellation, StepCancellation)
 from edge_llm_ros.flow.canonical_json import canonical_json
@@ -108,6 +107,7 @@ class _Run:
         self.note = ''
         self._facts = NO_FACTS
         self._allowed = goal.allowed_tools
+        self._among: frozenset[str] | None = None  # which the model chose itself
         self._steps: list[Step] = []
         self._metrics = Metrics()
         self._start = time.monotonic()
@@ -198,10 +198,11 @@ class _Run:
             if call.name == FINISH:
                 return (yield from self._finish(step, call))
             step, observation = yield from self._make(
-                step, call, self._cancellation, self._allowed)
+                step, call, self._cancellation, _both(self._allowed, self._among))
             self._check.note(call, observation)
-            self._occasion = (
-                Occasion.AFTER_FAILURE if observation.went_wrong else Occasion.NEXT)
+            self._occasion = Occasion.NEXT
+            if observation.went_wrong:
+                self._occasion, self._among = Occasion.AFTER_FAILURE, None
             told = observation if self._hints is None else self._hints.hinted(call, observation)
             step = replace(step, observation=told.text)
             self._keep(step)
@@ -233,7 +234,7 @@ class _Run:
         # The call was not made, so it is no step; what it cost belongs to the one that follows.
         self._questioned = done.metrics
         self._conversation.observe(call, question)
-        self._occasion = Occasion.NEXT
+        self._occasion, self._among = Occasion.NEXT, None
         before = self._forethought
         done, call = yield from self._next_call(
             step, self._but_finish() if self._check.insists else self._allowed)
@@ -262,9 +263,11 @@ class _Run:
     def _generate(self, step: Step, cancellation: Cancellation, allowed: frozenset[str] | None
                   ) -> StepAndCall:
         for event in self._conversation.next_call(
-                allowed, cancellation, self._facts.choices, self._occasion):
+                _both(allowed, self._among), cancellation, self._facts.choices, self._occasion):
             if isinstance(event, CallMade):
                 self._forethought, self._planned = event.forethought, event.planned
+                if self._occasion is Occasion.FIRST:
+                    self._among = event.among
                 cost = Metrics(
                     steps=1, tokens=event.counts, first_token=event.first_token,
                     worst_first_token=event.first_token, first_call=event.seconds,
@@ -300,7 +303,7 @@ class _Run:
         """Make a call while passing on its feedback."""
         yield self._event(EventKind.CALL, step, self._forethought)
         start = time.monotonic()
-        working = _Working(lambda progress: self._toolset.call(
+        working = Working(lambda progress: self._toolset.call(
             call, cancellation, allowed=allowed, dry_run=self._goal.dry_run,
             on_progress=progress, facts=self._facts), call.name not in self._silent)
         for line in working.progress():
@@ -312,45 +315,8 @@ class _Run:
                        error=observation.error, metrics=cost), observation
 
 
-class _Working:
-    """
-    A call of the toolset, and its feedback.
-
-    :param work: takes a function for lines of feedback
-    :param apart: whether it works in a thread of its own, so that feedback is passed on meanwhile;
-        where none comes, that would only cost the two changes of threads
-    """
-
-    def __init__(self, work: Callable[[Callable[[str], None]], Observation], apart: bool) -> None:
-        self._lines: queue.SimpleQueue[str | None] = queue.SimpleQueue()
-        self._observation: Observation | None = None
-        self._error: BaseException | None = None
-        self._work = work
-        self._thread: threading.Thread | None = None
-        if apart:
-            self._thread = threading.Thread(target=self._run, name='tool call', daemon=True)
-            self._thread.start()
-        else:
-            self._run()
-
-    def _run(self) -> None:
-        try:
-            self._observation = self._work(self._lines.put)
-        except BaseException as error:
-            self._error = error
-        finally:
-            self._lines.put(None)
-
-    def progress(self) -> Iterator[str]:
-        """Yield lines of feedback until the call is over."""
-        while (line := self._lines.get()) is not None:
-            yield line
-
-    def result(self) -> Observation:
-        """Return what came of the call."""
-        if self._thread is not None:
-            self._thread.join()
-        if self._error is not None:
-            raise self._error
-        assert self._observation is not None
-        return self._observation
+def _both(some: frozenset[str] | None, others: frozenset[str] | None) -> frozenset[str] | None:
+    """Return the tools that both allow, None being all; the first where there is none."""
+    if some is None or others is None:
+        return others if some is None else some
+    return some & others or some

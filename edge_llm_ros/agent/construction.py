@@ -28,7 +28,7 @@ from edge_llm_ros.flow.goal import FinishCheckMode
 from edge_llm_ros.flow.tool import ToolSchema
 from edge_llm_ros.program.program_model import ProgramModel
 from edge_llm_ros.prompt.chat_format import Example
-from edge_llm_ros.prompt.forethought import Forethought
+from edge_llm_ros.prompt.forethought import Forethought, groups_of
 from edge_llm_ros.prompt.formats import chat_format
 from edge_llm_ros.prompt.generation_limits import GenerationLimits
 from edge_llm_ros.prompt.goal_reminder import GoalReminder
@@ -42,7 +42,7 @@ _ENGINE_FIELDS = (
     'session_ttl', 'spill_bytes')
 _LIMIT_FIELDS = ('call_tokens', 'text_length', 'reasoning_tokens', 'observation_tokens',
                  'session_tokens', 'summary_length', 'candidates')
-_OF_CALLS = ('goal_reminder', 'triage', 'plan', 'reasoning')
+_OF_CALLS = ('goal_reminder', 'triage', 'route', 'plan', 'reasoning')
 _SAMPLING_FIELDS = ('temperature', 'top_k', 'top_p', 'min_p', 'seed')
 
 
@@ -98,11 +98,19 @@ def planning_model(engine: Engine, parameters: Parameters, prompt: PromptFile,
                           'calls needs. Give such a file, or act_by: programs.')
     reminder = GoalReminder(prompt.words.reminder) if parameters['goal_reminder'] else None
     return LocalModel(engine, frames, prompt.system, tools, examples, limits,
-                      forethought=_forethought(engine, parameters, prompt), reminder=reminder)
+                      forethought=_forethought(engine, parameters, prompt, tools),
+                      reminder=reminder)
 
 
-def _forethought(engine: Engine, parameters: Parameters, prompt: PromptFile) -> Forethought:
+def _forethought(engine: Engine, parameters: Parameters, prompt: PromptFile,
+                 tools: Sequence[ToolSchema]) -> Forethought:
+    groups, words = groups_of(tools), prompt.words
+    if parameters['route'] and (len(groups) < 2 or words.route_all in groups):
+        raise ConfigError(f'route: the tools have the groups {groups or "none"}. Give them at '
+                          f'least two in the tool files (group: NAME), none of the name '
+                          f'{words.route_all!r}, or leave it out.')
     settings = ForethoughtSettings(
-        triage=parameters['triage'], plan=parameters['plan'] == PLAN_SHORT,
+        triage=parameters['triage'], route=parameters['route'],
+        plan=parameters['plan'] == PLAN_SHORT,
         reasoning=Reasoning(parameters['reasoning']))
-    return Forethought(settings, prompt.words, engine.info())
+    return Forethought(settings, words, engine.info(), tools)

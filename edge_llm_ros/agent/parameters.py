@@ -86,12 +86,16 @@ PARAMETERS: Sequence[PlannerParameter] = (
       'for it.'),
     P('triage', False, 'Whether the model first judges a goal; where it finds it impossible, '
       'unsafe or incomplete it can only ask or say no.'),
+    P('route', False, 'Whether the model first says which group of tools a goal needs (group in '
+      'the tool files); it then has no others, until a call fails.'),
     P('plan', OFF, 'Whether the model writes a few sub-goals before it acts (short), and again '
       'after a call that failed.', choices=(OFF, PLAN_SHORT)),
     P('reasoning', OFF, 'Whether the model thinks before each call: a line (short), or several '
       '(free).', choices=tuple(r.value for r in Reasoning)),
     P('journal_folder', '', 'Remembers what goes on on the robot, so that it is stopped should '
       'the planner die; empty: edge_llm_ros in ROS_HOME or ~/.ros.'),
+    P('notes_file', '', 'Keeps what the robot was told to remember (builtins.notes of a tool '
+      'file) across restarts; empty: it is forgotten at clean-up.'),
     P('bond', False, "While active, keep the bond by which Nav2's lifecycle manager notices that "
       'a node died; needs the ROS package bondpy.'),
     P('context_tokens', 8192, 'KV cells for all sessions together.', bounds=(256, 1 << 20)),

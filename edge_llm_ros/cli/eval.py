@@ -29,8 +29,8 @@ import time
 from ament_index_python.packages import get_package_share_directory
 from edge_llm_ros.bench.report import meta
 from edge_llm_ros.cli.mission_runner import MissionRunner
-from edge_llm_ros.eval.bfcl import read_items
 from edge_llm_ros.eval.bfcl_run import BfclRow, BfclRunner, write_bfcl_report
+from edge_llm_ros.eval.bfcl_turns import read_bfcl
 from edge_llm_ros.eval.campaign import run_campaign
 from edge_llm_ros.eval.command import (
     add_mission_arguments, OVER_ROS, run_without_ros, setup_of)
@@ -76,7 +76,7 @@ def run(args: argparse.Namespace) -> int:
 
 def _run_bfcl(args: argparse.Namespace) -> int:
     setting = model_digest(args.model).hexdigest()[:12]
-    items = list(read_items(args.bfcl))[:args.limit or None]
+    items = read_bfcl(args.bfcl)[:args.limit or None]
     args.out.mkdir(parents=True, exist_ok=True)
     rows_file = args.out / 'bfcl.jsonl'
     rows = {row.id: row for row in read_rows(rows_file, setting, BfclRow)}

@@ -16,6 +16,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 import time
 
 from edge_llm_ros.engine.draft import Draft, Drafter, verify
@@ -164,12 +165,13 @@ class Generation:
         :param row: of the batch, after which it comes
         :param at: index of the token among those generated
         """
-        logits = self._context.logits(row)
+        logits, sampling = self._context.logits(row), self._request.sampling
         if not self._biased and all(
                 mask[token // 32] >> np.uint32(token % 32) & 1 for token in self._request.biased):
             self._biased, logits = True, logits.copy()
             logits[list(self._request.biased)] += np.asarray(self._request.bias, np.float32)
-        token = self._sampler.choose(logits, mask, self._request.sampling, self._random)
+            sampling = replace(sampling, temperature=0.0)
+        token = self._sampler.choose(logits, mask, sampling, self._random)
         if self._first_token is None:
             self._first_token = time.monotonic() - self._start
         return self._request.script[at] if self._request.script else token

@@ -33,9 +33,14 @@ _FILE = re.compile(r'BFCL_v\d+_(?:live_)?(' + '|'.join(
 # Names of types in these files, in JSON Schema; "any" is no restriction.
 _TYPES = {'dict': 'object', 'float': 'number', 'tuple': 'array', 'any': ''}
 _KEPT = ('description', 'enum', 'minimum', 'maximum')
+# Where a description lists the values.
+_LISTED = re.compile(r'\[Enum\]: (\["[^\]]*"\])')
+_ABOUT_CLASS = ' Tool description: '
 
 
-class _Function(BaseModel):
+class BfclFunction(BaseModel):
+    """A function as these files have it."""
+
     model_config = ConfigDict(extra='ignore', frozen=True)
 
     name: str
@@ -48,7 +53,7 @@ class _Item(BaseModel):
 
     id: str
     question: list[list[dict[str, str]]] = Field(min_length=1, max_length=1)
-    function: list[_Function] = Field(min_length=1)
+    function: list[BfclFunction] = Field(min_length=1)
 
 
 class _Answer(BaseModel):
@@ -75,12 +80,18 @@ class BfclItem:
 
     def schemas(self) -> tuple[ToolSchema, ...]:
         """Return the functions as tools."""
-        return tuple(ToolSchema(name, function['description'], {
-            'type': 'object',
-            'properties': {key: json_schema(value) for key, value in function['parameters'].get(
-                'properties', {}).items()},
-            'required': list(function['parameters'].get('required', ()))})
-            for name, function in self.functions.items())
+        return tuple(tool_of(name, function) for name, function in self.functions.items())
+
+
+def tool_of(name: str, function: Mapping[str, Any]) -> ToolSchema:
+    """Return a function as a tool."""
+    parameters = function['parameters']
+    # Those of one class all begin with the same sentence about it.
+    return ToolSchema(name, function['description'].split(_ABOUT_CLASS)[-1], {
+        'type': 'object',
+        'properties': {key: json_schema(value)
+                       for key, value in parameters.get('properties', {}).items()},
+        'required': list(parameters.get('required', ()))})
 
 
 def json_schema(schema: Mapping[str, Any]) -> dict[str, Any]:
@@ -88,6 +99,10 @@ def json_schema(schema: Mapping[str, Any]) -> dict[str, Any]:
     kind = _TYPES.get(schema['type'].lower(), schema['type'].lower())
     plain: dict[str, Any] = {'type': kind} if kind else {}
     plain.update((key, schema[key]) for key in _KEPT if key in schema)
+    listed = _LISTED.search(str(schema.get('description', '')))
+    if listed and kind in ('string', 'array'):
+        values = {'type': 'string', 'enum': json.loads(listed[1])}
+        return {**plain, **({'items': values} if kind == 'array' else values)}
     if kind == 'array' and 'items' in schema:
         plain['items'] = json_schema(schema['items'])
     if kind == 'object' and 'properties' in schema:
@@ -101,19 +116,16 @@ def read_items(folder: Path) -> Iterator[BfclItem]:
     """
     Read all files of a folder whose names are of single-turn categories, with their answers.
 
-    :raises ConfigError: if there are none, or one of them cannot be read
+    :raises ConfigError: if one of them cannot be read
     """
     files = {path: found[1] for path in sorted(folder.glob('*.json'))
              if (found := _FILE.fullmatch(path.name))}
-    if not files:
-        raise ConfigError(f'{folder}: there is no file like BFCL_v4_simple_python.json; '
-                          f'categories: {", ".join(CATEGORIES)}.')
     for path, category in files.items():
         answers: dict[str, _Answer] = {}
         if category != 'irrelevance':
-            answers = {answer.id: answer for answer in _lines(
+            answers = {answer.id: answer for answer in lines_of(
                 path.parent / 'possible_answer' / path.name, _Answer)}
-        for item in _lines(path, _Item):
+        for item in lines_of(path, _Item):
             if category != 'irrelevance' and item.id not in answers:
                 raise ConfigError(f'{path}: {item.id} has no possible answer.')
             yield _item(item, category, answers.get(item.id))
@@ -127,7 +139,8 @@ def _item(item: _Item, category: str, answer: _Answer | None) -> BfclItem:
                     {f.name: f.model_dump() for f in item.function}, truth)
 
 
-def _lines(path: Path, model: type[Any]) -> Iterator[Any]:
+def lines_of(path: Path, model: type[Any]) -> Iterator[Any]:
+    """Read a file that has an object a line; raises ConfigError."""
     try:
         for number, line in enumerate(path.read_text(encoding='utf-8').splitlines(), 1):
             if line.strip():

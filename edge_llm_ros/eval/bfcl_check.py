@@ -21,6 +21,7 @@ import re
 from typing import Any
 
 from edge_llm_ros.eval.bfcl import BfclItem
+from edge_llm_ros.eval.bfcl_world import BfclWorld
 from edge_llm_ros.flow.tool import ToolCall
 
 _PYTHON = {'string': str, 'integer': int, 'float': float, 'boolean': bool, 'array': list,
@@ -40,6 +41,29 @@ def why_wrong(item: BfclItem, calls: Sequence[ToolCall]) -> str:
         if '' not in reasons:
             return f'{name}: ' + '; '.join(dict.fromkeys(reasons))
         del left[reasons.index('')]
+    return ''
+
+
+def why_turn_wrong(model: BfclWorld, truth: BfclWorld, told: Sequence[str], due: Sequence[str]
+                   ) -> str:
+    """
+    Return why a turn is not right; empty if it is.
+
+    :param model: the objects after the model's calls
+    :param truth: the same after the calls that are due
+    :param told: results of the model's calls, of all turns so far
+    :param due: results of the calls that are due in this turn
+    """
+    state = model.state()
+    for name, attributes in truth.state().items():
+        for key, value in attributes.items():
+            if state[name].get(key) != value:
+                return f'{name}.{key} is {state[name].get(key)!r}, not {value!r}'
+    left = list(told)
+    for result in due:
+        if result not in left:
+            return f'no call told {result}'
+        left.remove(result)
     return ''
 
 

@@ -193,7 +193,7 @@ class GenerateRequest:
     :param max_tokens: generated tokens at most
     :param script: for benchmarks: every choice is computed, and then this is taken; empty for none
     :param biased: tokens; where all of them may come next for the first time, ``bias`` is added to
-        their logits
+        their logits and the best is taken, whatever the temperature
     :param bias: as many numbers
     """
 

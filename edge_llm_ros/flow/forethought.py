@@ -54,11 +54,14 @@ class ForethoughtSettings:
     :param triage: its judgement of the goal, before the first call, which narrows that call
     :param plan: 1 to 6 sub-goals, before the first call and after one that failed
     :param reasoning: a thought, before each call
+    :param route: the group of tools that the goal needs, before the first call, which narrows all
+        calls until one fails
     """
 
     triage: bool = False
     plan: bool = False
     reasoning: Reasoning = Reasoning.OFF
+    route: bool = False
 
     @property
     def thinks(self) -> bool:

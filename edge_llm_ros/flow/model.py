@@ -53,6 +53,7 @@ class CallMade:
     :param lost: why more was evaluated than an ideal cache would; empty where it was not
     :param forethought: what the model wrote before it
     :param planned: whether it is part of a program: repeating it may be what that is for
+    :param among: the tools that it chose for the goal; None for all
     """
 
     call: ToolCall
@@ -63,6 +64,7 @@ class CallMade:
     decode: float = 0.0
     forethought: str = ''
     planned: bool = False
+    among: frozenset[str] | None = None
 
 
 @dataclass(frozen=True)

@@ -29,7 +29,10 @@ WAIT = 'wait'
 COMPARE = 'compare'
 ASK_PERSON = 'ask_person'
 LOOK_AROUND = 'look_around'
-BUILTINS = frozenset({FINISH, WAIT, COMPARE, ASK_PERSON, LOOK_AROUND})
+REMEMBER = 'remember'
+RECALL = 'recall'
+BUILTINS = frozenset({
+    FINISH, WAIT, COMPARE, ASK_PERSON, LOOK_AROUND, REMEMBER, RECALL})
 
 Choices = Mapping[str, Mapping[str, tuple[str | int, ...]]]
 """Values of arguments that are read at a goal's start: by tool, then by argument."""
@@ -45,6 +48,7 @@ class ToolSchema:
         prompt
     :param chosen: arguments whose values come with each goal; without them it cannot be called
     :param silent: whether its calls never tell anything before they end
+    :param group: of tools that serve one end; empty for a tool that every goal may need
     """
 
     name: str
@@ -52,6 +56,7 @@ class ToolSchema:
     parameters: Mapping[str, Any]
     chosen: tuple[str, ...] = ()
     silent: bool = False
+    group: str = ''
 
 
 @dataclass(frozen=True)

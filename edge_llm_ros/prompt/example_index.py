@@ -16,23 +16,18 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Mapping, Sequence
-import math
+from collections.abc import Sequence
 import re
 
+from edge_llm_ros.flow.text_index import TextIndex
 from edge_llm_ros.prompt.named_values import Names
-
-_WORD = re.compile(r'[a-z@]+|#|[\u3400-\u9fff]|[?!？！]')
-_NUMBER = re.compile(r'\d+(\.\d+)?')
 
 
 class ExampleIndex:
     """
-    Goals by their words, weighted by how rare they are (TF-IDF, Salton and Buckley 1988).
+    Goals by their words, in which all that values of arguments are called is one word.
 
-    What values of arguments are called counts as one word, and so does every number: what is
-    alike is what is to be done, not where.
+    What is alike is what is to be done, not where.
 
     :param goals: in the order of the examples
     :param names: of places and the like
@@ -43,26 +38,11 @@ class ExampleIndex:
         self._named = re.compile('|'.join(
             re.escape(word) if not word.isascii() else rf'\b{re.escape(word)}\b'
             for word in sorted(words, key=len, reverse=True)) or r'(?!)', re.IGNORECASE)
-        terms = [self._terms(goal) for goal in goals]
-        counts = Counter(term for found in terms for term in found)
-        self._weights = {term: math.log((1 + len(goals)) / count)
-                         for term, count in counts.items()}
-        self._vectors = [self._vector(found) for found in terms]
+        self._index = TextIndex([self._without_names(goal) for goal in goals])
 
     def nearest(self, goal: str, count: int) -> list[int]:
         """Return the examples most like a goal, the nearest last; none that has nothing of it."""
-        vector = self._vector(self._terms(goal))
-        scores = [(sum(weight * other.get(term, 0.0) for term, weight in vector.items()), -i)
-                  for i, other in enumerate(self._vectors)]
-        best = sorted(scores, reverse=True)[:count]
-        return [-i for score, i in reversed(best) if score > 0]
+        return self._index.nearest(self._without_names(goal), count)
 
-    def _terms(self, goal: str) -> set[str]:
-        text = _NUMBER.sub('#', self._named.sub(' @ ', goal.lower()))
-        words = _WORD.findall(text)
-        return {*words, *(' '.join(pair) for pair in zip(words, words[1:]))}
-
-    def _vector(self, terms: set[str]) -> Mapping[str, float]:
-        weights = {term: self._weights[term] for term in terms if term in self._weights}
-        length = math.sqrt(sum(weight * weight for weight in weights.values())) or 1.0
-        return {term: weight / length for term, weight in weights.items()}
+    def _without_names(self, goal: str) -> str:
+        return self._named.sub(' @ ', goal.lower())

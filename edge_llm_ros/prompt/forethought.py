@@ -12,12 +12,13 @@
 # See the License for the specific language governing permissions and
 # limitations under the License.
 
-"""What the model writes before its call, in the same turn: a thought, a judgement, a plan."""
+"""What the model writes before its call, in the same turn: a thought, a judgement, and so on."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
+import re
 
 from edge_llm_ros.flow.engine import ModelInfo
 from edge_llm_ros.flow.forethought import ForethoughtSettings, Judgement, Occasion, Reasoning
@@ -43,10 +44,13 @@ class Forethought:
     What the model writes there stays in the conversation, as all that it writes does.
 
     :param info: the model; thoughts are between its own tags where its template has them
+    :param tools: whose groups can be chosen
     """
 
-    def __init__(self, settings: ForethoughtSettings, words: Words, info: ModelInfo) -> None:
+    def __init__(self, settings: ForethoughtSettings, words: Words, info: ModelInfo,
+                 tools: Sequence[ToolSchema] = ()) -> None:
         self.settings = settings
+        self._tools = tools
         self._words = words
         self._special = info.special_tokens
         self._native = _THINK in info.chat_template
@@ -54,15 +58,20 @@ class Forethought:
     def explained(self) -> str:
         """Return what the system message says of it; empty where all is off."""
         settings, words = self.settings, self._words
+        names = {group: ', '.join(t.name for t in self._tools if t.group == group)
+                 for group in groups_of(self._tools)}
+        groups = '; '.join(f'{group} ({listed})' for group, listed in names.items())
         return ''.join(f'\n{text}' for on, text in (
             (settings.thinks, words.thought_explained), (settings.triage, words.triage_explained),
+            (settings.route, words.route_explained.format(groups=groups)),
             (settings.plan, words.plan_explained)) if on)
 
     def tokens(self, reasoning_tokens: int) -> int:
         """Return how many tokens it can have at most."""
         settings, line = self.settings, _LINE_TOKENS + _FRAME_TOKENS
         tokens = reasoning_tokens + 2 * _FRAME_TOKENS if settings.thinks else 0
-        return tokens + line * settings.triage + line * (MOST_SUB_GOALS + 1) * settings.plan
+        return tokens + line * (settings.triage + settings.route) + (
+            line * (MOST_SUB_GOALS + 1) * settings.plan)
 
     def branches(self, tools: Sequence[ToolSchema], occasion: Occasion, reasoning_tokens: int
                  ) -> tuple[list[Branch], list[str]]:
@@ -86,11 +95,13 @@ class Forethought:
             rules += self._plan_rules()
         judgements = self._judgements(tools) if occasion is Occasion.FIRST else {}
         if len(judgements) < 2:
-            return [Branch(' '.join(filter(None, [*before, *plan])), tools)], rules
-        return [Branch(' '.join(filter(None, [
-            *before, self._literal(self._judged(judgement)),
-            *(plan if judgement is Judgement.CAN_DO else ())])), left)
-            for judgement, left in judgements.items()], rules
+            return list(self._routed(before, tools, plan, occasion)), rules
+        branches: list[Branch] = []
+        for judgement, left in judgements.items():
+            judged = [*before, self._literal(self._judged(judgement))]
+            branches += self._routed(judged, left, plan, occasion) if (
+                judgement is Judgement.CAN_DO) else [Branch(' '.join(judged), left)]
+        return branches, rules
 
     def _literal(self, text: str) -> str:
         return literal(text, self._special)
@@ -101,6 +112,35 @@ class Forethought:
         if self._native:
             return '<think>\n', f'{end}</think>\n\n'
         return self._words.thought_opening, end
+
+    def _routed(self, before: Sequence[str], tools: Sequence[ToolSchema], plan: Sequence[str],
+                occasion: Occasion) -> Iterator[Branch]:
+        """Yield a branch for each group of tools that can be chosen, and one for all."""
+        groups = groups_of(tools)
+        if not self.settings.route or occasion is not Occasion.FIRST or len(groups) < 2:
+            yield Branch(' '.join([*before, *plan]), tools)
+            return
+        for group in (*groups, ''):
+            line = self._literal(self._route(group))
+            yield Branch(' '.join([*before, line, *plan]), [
+                t for t in tools if not group or t.group in ('', group)])
+
+    def _route(self, group: str) -> str:
+        return f'{self._words.route_opening}{group or self._words.route_all}\n'
+
+    def chosen(self, before: str) -> frozenset[str] | None:
+        """
+        Return the tools that the model chose for a goal; None for all.
+
+        :param before: what it wrote before its first call
+        """
+        if not self.settings.route:
+            return None
+        found = re.findall(rf'^{re.escape(self._words.route_opening)}(.*)$', before, re.MULTILINE)
+        group = found[-1] if found else ''
+        if group not in groups_of(self._tools):
+            return None
+        return frozenset(t.name for t in self._tools if t.group in ('', group))
 
     def _plan_rules(self) -> list[str]:
         more = ''
@@ -138,16 +178,30 @@ class Forethought:
                 closing = f'\n{closing}' if self._native else '\n\n'
             pieces += [Markup(opening), Data(example.thoughts[index]), Markup(closing)]
         text = ''
+        acts = index == 0 and (
+            not self.settings.triage or example.judgement is Judgement.CAN_DO)
         if self.settings.triage and index == 0:
             text += self._judged(example.judgement)
-        if self.settings.plan and index == 0 and (
-                not self.settings.triage or example.judgement is Judgement.CAN_DO):
+        if self.settings.route and acts:
+            text += self._route(self._needed(example))
+        if self.settings.plan and acts:
             lines = ''.join(f'{n}. {line}\n' for n, line in enumerate(example.plan, 1))
             text += f'{self._words.plan_opening}\n{lines}'
         return (*pieces, Data(text)) if text else tuple(pieces)
 
+    def _needed(self, example: Example) -> str:
+        """Return the only group whose tools an example calls; empty where there is none."""
+        called = {call.name for call, _ in example.steps}
+        groups = {tool.group for tool in self._tools if tool.name in called and tool.group}
+        return groups.pop() if len(groups) == 1 else ''
+
 
 _BREAK = '\n'
+
+
+def groups_of(tools: Sequence[ToolSchema]) -> list[str]:
+    """Return the groups of tools, in the order of the prompt."""
+    return list(dict.fromkeys(tool.group for tool in tools if tool.group))
 
 
 def _only_no(finish: ToolSchema) -> ToolSchema:

@@ -36,6 +36,7 @@ from edge_llm_ros.flow.tool import (
     Choices, FINISH, NO_CHOICES, Observation, ToolCall, ToolSchema)
 from edge_llm_ros.prompt.call_text import forethought_of, free_text_tokens, without_frame
 from edge_llm_ros.prompt.chat_format import ChatFormat
+from edge_llm_ros.prompt.forethought import Forethought
 from edge_llm_ros.prompt.generation_limits import GenerationLimits
 from edge_llm_ros.prompt.goal_reminder import GoalReminder
 from edge_llm_ros.prompt.pieces import Piece
@@ -62,6 +63,7 @@ class Owner(Protocol):
     format: ChatFormat
     tools: tuple[ToolSchema, ...]
     limits: GenerationLimits
+    forethought: Forethought
     reminder: GoalReminder | None
     log_prompts: bool
     prefix: Tokens
@@ -325,7 +327,8 @@ class LocalConversation:
         self._transcript.append(Message(MessageKind.CALL, opening + completion.tokens))
         self._new = 0 if completion.decode_calls else self._new
         return CallMade(call, counts + self._generated(completion, call, before), first_token,
-                        seconds, lost, decode, before.strip())
+                        seconds, lost, decode, before.strip(),
+                        among=self._model.forethought.chosen(before))
 
     def _read(self, text: str) -> tuple[str, ToolCall]:
         """Return what stands before the call in a complete turn, and the call."""

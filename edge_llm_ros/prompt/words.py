@@ -28,7 +28,7 @@ _LONGEST = 600  # characters of a text
 _FILLED_IN = {
     'reminder': ('goal', 'done'), 'stopped': ('reason',), 'failed': ('call', 'error'),
     'given_up': ('call', 'error'), 'unused': ('names',), 'guessed': ('names',),
-    'before': ('goal', 'did')}
+    'before': ('goal', 'did'), 'route_explained': ('groups',)}
 _Text = Annotated[str, Field(min_length=1, max_length=_LONGEST)]
 _Line = Annotated[str, Field(min_length=1, max_length=60, pattern=r'^[^\n{<]+$')]
 
@@ -70,6 +70,9 @@ class Words(BaseModel):
     :param labels: what the judgements of a goal are called
     :param triage_opening: stands before a judgement
     :param triage_explained: what the system message says of judgements
+    :param route_opening: stands before the group of tools that the model chooses
+    :param route_all: what it writes where a goal needs several groups
+    :param route_explained: what the system message says of groups; {groups} is filled in
     :param plan_opening: stands before the sub-goals
     :param plan_explained: what the system message says of sub-goals
     :param reminder: follows a result; {goal} and {done} are filled in
@@ -113,6 +116,11 @@ class Words(BaseModel):
         '- First judge the goal. Say that it is dangerous if it could hurt people or break '
         'things, impossible if no function can do it, unclear if it does not say which object, '
         'place or value is meant. Then call finish with success false.')
+    route_opening: _Line = 'Functions: '
+    route_all: _Line = 'all'
+    route_explained: _Text = (
+        '- Before the first call say which functions the goal needs: {groups}; all, if it needs '
+        'several of these.')
     plan_opening: _Line = 'Plan:'
     plan_explained: _Text = (
         '- Before the first call write a plan: each part of the goal in a line, in order. After '

@@ -24,6 +24,7 @@ from pathlib import Path
 import threading
 from typing import Any
 
+from edge_llm_ros.flow.atomic_file import write_file
 from edge_llm_ros.flow.errors import ConfigError
 
 
@@ -148,19 +149,7 @@ class GoalJournal:
             return
         content: dict[str, Any] = {
             'stopped': self._stopped, 'started': [asdict(entry) for entry in self._entries]}
-        temporary = self._path.with_suffix('.new')
-        with temporary.open('w') as file:
-            json.dump(content, file)
-            file.flush()
-            if sync:
-                os.fsync(file.fileno())
-        os.replace(temporary, self._path)
-        if sync:
-            folder = os.open(self._path.parent, os.O_RDONLY)
-            try:
-                os.fsync(folder)
-            finally:
-                os.close(folder)
+        write_file(self._path, json.dumps(content), sync)
 
     def close(self) -> None:
         """Let another process have the journal."""

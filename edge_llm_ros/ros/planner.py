@@ -17,6 +17,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 import time
 from typing import Any
 
@@ -81,11 +82,13 @@ class Planner:
         if not files:
             raise ConfigError('tool_files: is empty. Give at least one tool file.')
         loaded = load_tools(files)
+        notes = expanded(parameters['notes_file'])
         self.journal = GoalJournal(journal_path(
             parameters['journal_folder'], node.get_fully_qualified_name()))
         try:
             self.toolset = RosToolset(node, group, loaded, latch=latch, journal=self.journal,
-                                      confirmations=confirmations)
+                                      confirmations=confirmations,
+                                      notes_file=Path(notes) if notes else None)
         except BaseException:
             self.journal.close()
             raise

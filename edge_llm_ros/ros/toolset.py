@@ -17,6 +17,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import Any
 
 from edge_llm_ros.flow.errors import ConfigError
@@ -58,13 +59,15 @@ class RosToolset(GatedToolset):
     :param latch: set by an operator's stop; one of its own where left out
     :param journal: remembers what goes on; in memory only where left out
     :param confirmations: ask a person; where left out, calls that need one are refused
+    :param notes_file: keeps notes across restarts; in memory only where left out
     :raises ConfigError: if a tool does not fit its interface, or would call this node itself; what
         was made is given back
     """
 
     def __init__(self, node: Any, group: Any, loaded: LoadedTools, *,
                  latch: StopLatch | None = None, journal: GoalJournal | None = None,
-                 confirmations: Confirmations | None = None) -> None:
+                 confirmations: Confirmations | None = None,
+                 notes_file: Path | None = None) -> None:
         loaded = resolved_tools(loaded)
         loaded.check_bounds()
         self.loaded = loaded
@@ -100,13 +103,10 @@ class RosToolset(GatedToolset):
             for text in self._signals.mismatches():
                 self._logger.warning(text)
             gate = Gate(loaded.tools, loaded.rate_limits, latch, self._signals, confirmations)
-        except BaseException:
-            self.destroy()
-            raise
-        super().__init__(loaded, dict(self._made), gate, own, FactsReader(loaded, context, values))
-        try:
+            super().__init__(loaded, dict(self._made), gate, own,
+                             FactsReader(loaded, context, values), notes_file=notes_file)
             self.check_fallback()
-        except ConfigError:
+        except BaseException:
             self.destroy()
             raise
 

@@ -19,7 +19,7 @@ from __future__ import annotations
 from typing import Any, Literal
 
 from edge_llm_ros.flow.tool import (
-    ASK_PERSON, COMPARE, FINISH, LOOK_AROUND, ToolSchema, WAIT)
+    ASK_PERSON, COMPARE, FINISH, LOOK_AROUND, RECALL, REMEMBER, ToolSchema, WAIT)
 from edge_llm_ros.tools.readings import Readings
 from edge_llm_ros.tools.strict_model import StrictModel
 from pydantic import Field
@@ -27,6 +27,8 @@ from pydantic import Field
 SUMMARY_LENGTH = 160
 QUESTION_LENGTH = 160
 ANSWER_LENGTH = 512
+SUBJECT_LENGTH = 40
+NOTE_LENGTH = 160
 
 
 class LookAround(StrictModel):
@@ -52,6 +54,8 @@ class Builtins(StrictModel):
     :param wait: seconds that the model may wait at most; 0 for no such tool
     :param ask_person: seconds that a question to a person waits for its answer; 0 for no such tool
     :param look_around: what the model is told when it looks around; left out for no such tool
+    :param notes: what the robot can be told to remember for later goals, notes at most; 0 for no
+        such tools
     """
 
     finish: bool | Literal['summary_first'] = True
@@ -59,6 +63,7 @@ class Builtins(StrictModel):
     wait: float = Field(default=30.0, ge=0, le=600)
     ask_person: float = Field(default=0.0, ge=0, le=3600)
     look_around: LookAround | None = None
+    notes: int = Field(default=0, ge=0, le=1000)
 
 
 def _schema(name: str, description: str, properties: dict[str, Any]) -> ToolSchema:
@@ -77,6 +82,8 @@ def builtin_schemas(builtins: Builtins) -> tuple[ToolSchema, ...]:
         schemas.append(_schema(ASK_PERSON, 'Ask a person and wait for the answer.', {
             'question': {'type': 'string', 'description': 'One clear question',
                          'maxLength': QUESTION_LENGTH}}))
+    if builtins.notes:
+        schemas += _note_schemas()
     if builtins.compare:
         number = {'type': 'number'}
         schemas.append(_schema(
@@ -90,6 +97,15 @@ def builtin_schemas(builtins: Builtins) -> tuple[ToolSchema, ...]:
         schemas.append(_schema(FINISH, 'End the goal; always the last call.',
                                _finish_arguments(builtins.finish == 'summary_first')))
     return tuple(schemas)
+
+
+def _note_schemas() -> list[ToolSchema]:
+    about = {'type': 'string', 'description': 'What it is about, in a few words',
+             'maxLength': SUBJECT_LENGTH}
+    text = {'type': 'string', 'description': 'What to remember', 'maxLength': NOTE_LENGTH}
+    return [_schema(REMEMBER, 'Note something for later goals, where a person wants that.',
+                    {'about': about, 'text': text}),
+            _schema(RECALL, 'Look up what was noted in earlier goals.', {'about': about})]
 
 
 def _finish_arguments(summary_first: bool) -> dict[str, Any]:

@@ -76,4 +76,4 @@ def tool_schema(name: str, tool: Tool) -> ToolSchema:
                        for key, a in tool.arguments.items()},
         'required': [key for key, a in tool.arguments.items() if a.default is None],
     }, tuple(key for key, a in tool.arguments.items() if a.values_from is not None),
-        silent=tool.action is None)
+        silent=tool.action is None, group=tool.group or '')

@@ -123,6 +123,8 @@ class Tool(StrictModel):
     :param watched: conditions that must hold while its action or its rate publish lasts, too
     :param confirm: whether a person must allow its calls
     :param confirm_timeout: seconds that the person has; no answer means no
+    :param group: of tools that serve one end, which a router can choose; a tool without one is
+        there whatever it chooses
     """
 
     description: str = Field(min_length=1)
@@ -141,6 +143,7 @@ class Tool(StrictModel):
     watched: list[ConditionText] = Field(default_factory=list, alias='while', max_length=16)
     confirm: Literal['always', 'first_in_goal', 'never'] = 'never'
     confirm_timeout: float = Field(default=30.0, gt=0, le=3600)
+    group: Name | None = None
 
     @model_validator(mode='after')
     def _watched_lasts(self) -> Tool:

@@ -18,18 +18,21 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 import logging
+from pathlib import Path
 from typing import Any, Protocol
 
 from edge_llm_ros.flow.cancellation import Cancellation
 from edge_llm_ros.flow.canonical_json import canonical_json
 from edge_llm_ros.flow.errors import ConfigError
 from edge_llm_ros.flow.tool import (
-    COMPARE, FallbackCall, GoalFacts, NO_FACTS, Observation, Status, ToolCall, ToolSchema, WAIT)
+    COMPARE, FallbackCall, GoalFacts, NO_FACTS, Observation, RECALL, REMEMBER, Status, ToolCall,
+    ToolSchema, WAIT)
 from edge_llm_ros.tools.call_cancellation import CallCancellation
 from edge_llm_ros.tools.compare import compare
 from edge_llm_ros.tools.gate import Gate, pass_gate, Passage, Refused
 from edge_llm_ros.tools.goal_facts import check_choices, FactsReader
 from edge_llm_ros.tools.load_tools import LoadedTools
+from edge_llm_ros.tools.notes import Notes, RecallTool, RememberTool
 
 logger = logging.getLogger(__name__)
 
@@ -96,11 +99,14 @@ class GatedToolset:
     :param own: built-in tools that need ROS, by name
     :param reader: reads what a goal is told at its start
     :param wait: lets seconds pass and returns whether the goal was canceled meanwhile
+    :param notes_file: keeps notes across restarts, where a file switches them on; None: in memory
+    :raises ConfigError: if that file cannot be used
     """
 
     def __init__(self, loaded: LoadedTools, verbs: Mapping[str, Verb], gate: Gate | None = None,
                  own: Mapping[str, OwnTool] | None = None, reader: FactsReader | None = None,
-                 wait: Callable[[Cancellation, float], bool] = Cancellation.wait) -> None:
+                 wait: Callable[[Cancellation, float], bool] = Cancellation.wait,
+                 notes_file: Path | None = None) -> None:
         self._let_pass = wait
         self._gate = gate or Gate(loaded.tools, loaded.rate_limits)
         self._loaded = loaded
@@ -108,6 +114,9 @@ class GatedToolset:
         self._builtins = loaded.builtins
         self._verbs = dict(verbs)
         self._own = dict(own or {})
+        if loaded.builtins.notes:
+            notes = Notes(loaded.builtins.notes, notes_file)
+            self._own.update({REMEMBER: RememberTool(notes), RECALL: RecallTool(notes)})
         self._reader = reader
 
     @property

@@ -39,6 +39,7 @@ class PeerConfiguration:
 
     :param about: what it is, for people
     :param max_tokens: of an answer
+    :param text_too: whether a call is taken that stands in the text of an answer without one
     :param request: more of a request, by the peer's own names
     :param program: more of how the peer is started, by its own names
     """
@@ -47,6 +48,7 @@ class PeerConfiguration:
     about: str
     calls: Calls = Calls.TOOLS
     max_tokens: int = 256
+    text_too: bool = False
     request: Mapping[str, Any] = field(default_factory=dict)
     program: Mapping[str, Any] = field(default_factory=dict)
 
@@ -67,6 +69,8 @@ _SERVER = (
                       request=_REQUIRED),
     PeerConfiguration('parallel_off', 'parallel_tool_calls off',
                       request={**_REQUIRED, 'parallel_tool_calls': False}),
+    PeerConfiguration('text', 'tools API; calls that it did not find are read from the text',
+                      text_too=True, request=_AUTO),
     PeerConfiguration('json_schema', 'response format json_schema instead of tools',
                       calls=Calls.SCHEMA),
     PeerConfiguration('chatml', "chatml template instead of the model's own",

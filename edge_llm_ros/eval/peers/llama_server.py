@@ -58,7 +58,8 @@ class LlamaServer:
         text = message.get('content') or ''
         calls = tuple((call['function']['name'] or '', call['function']['arguments'])
                       for call in message.get('tool_calls') or ())
-        if self._configuration.calls is not Calls.TOOLS:
+        if self._configuration.calls is not Calls.TOOLS or (
+                self._configuration.text_too and not calls):
             calls = calls_in_text(text)
         return ChatReply(calls, text, int(timings.get('prompt_n', 0)),
                          int(timings.get('cache_n', 0)), int(timings.get('predicted_n', 0)))

@@ -93,25 +93,28 @@ class PeerConversation:
         """
         Let the peer answer, unless its latest answer had more calls than are made.
 
+        :param allowed: the tools that it is given
         :param occasion: not used: a peer writes what it writes
-        :raises ConfigError: if a goal narrows its tools, which peers are not told
+        :raises ConfigError: if a goal narrows values, which peers are not told
         """
-        if allowed is not None or choices:
-            raise ConfigError('a goal that narrows its tools cannot be given to a peer.')
+        if choices:
+            raise ConfigError('a goal that reads the values of arguments cannot be given to a '
+                              'peer.')
         start, counts = time.monotonic(), TokenCounts()
         if not self._waiting:
             if cancellation.canceled:
                 yield CallCanceled(counts, 0.0)
                 return
-            counts = self._ask()
+            counts = self._ask([
+                t for t in self._model.tools if allowed is None or t.name in allowed])
         self._made, call = self._waiting.popleft()
         seconds = time.monotonic() - start
         # No answer is streamed, so the first token is not seen before the last.
         yield CallMade(call, counts, first_token=seconds, seconds=seconds)
 
-    def _ask(self) -> TokenCounts:
+    def _ask(self, tools: Sequence[ToolSchema]) -> TokenCounts:
         """Let the peer answer, and keep what it says."""
-        reply = self._model.peer.answer(self._messages, self._model.tools)
+        reply = self._model.peer.answer(self._messages, tools)
         calls = read_calls(reply)
         names = [f'call_{len(self._messages)}_{number}' for number in range(len(calls))]
         self._messages.append(self._model.wording.calls(reply.calls, reply.text, names))
