@@ -24,6 +24,7 @@ from typing import Any, Literal
 from pydantic import BaseModel, ConfigDict, Field
 import yaml
 
+_TOOLS_CONTEXT = 512
 _FOLDER = Path(__file__).resolve().parent / 'workloads'
 WORDS = ('arm', 'battery', 'corridor', 'door', 'east', 'floor', 'gripper', 'hall', 'item',
          'joint', 'kilo', 'laser', 'map', 'north', 'odometry', 'path', 'quiet', 'robot',
@@ -81,8 +82,9 @@ class Workload(BaseModel):
             return max(8, round(tokens * scale)) if tokens > 1 else tokens
 
         return self.model_copy(update={
-            # Calls do not become shorter.
-            'prefix': size(self.prefix), 'context': size(self.context) + 128 * len(self.turns),
+            # Calls do not become shorter, nor the tools in the prefix.
+            'prefix': size(self.prefix),
+            'context': size(self.context) + 128 * len(self.turns) + _TOOLS_CONTEXT,
             'turns': tuple(t.model_copy(update={'tokens': size(t.tokens)}) for t in self.turns)})
 
 
