@@ -17,8 +17,9 @@ import json
 
 from edge_llm_interfaces.action import Plan
 from edge_llm_interfaces.msg import PlanStep
+from edge_llm_ros.cli.calls import transition
 import pytest
-from robot_bench import ABORTED, Bench, only
+from robot_bench import ABORTED, Bench, CONFIGURE, only
 
 OUTCOME = Plan.Result
 
@@ -97,6 +98,24 @@ def test_dry_run_reads_and_does_not_act(bench: Bench, tiny_model: str) -> None:
     assert _steps(end) == [('set_lights', {'state': 'on'}, PlanStep.STATUS_DRY_RUN)]
     assert json.loads(end.result.steps[0].observation) == {'lights': 'as asked'}
     assert bench.state()['lights'] is False
+
+
+def test_notes_outlive_a_planner(bench: Bench, tiny_model: str) -> None:
+    path = bench.folder / 'notes.json'
+    builtins = {'finish': False, 'wait': 0.0, 'compare': False, 'notes': 4}
+    path.write_text('{"notes": [{"about": "Anna", "text": "likes tea"}]}')
+    bench.planner(tiny_model, {}, builtins=builtins, notes_file=str(path))
+    end = bench.plan('Note it.', max_steps=1, allowed_tools=['remember'])
+    (tool, arguments, status), = _steps(end)
+    assert (tool, status) == ('remember', PlanStep.STATUS_SUCCEEDED), end.result
+    assert json.loads(path.read_text())['notes'] == [
+        {'about': 'Anna', 'text': 'likes tea'},
+        {name: text.strip() for name, text in arguments.items()}]
+    path.write_text('[1')
+    bench.planner(tiny_model, {}, builtins=builtins, notes_file=str(path), name='other',
+                  active=False)
+    assert not transition(bench.node, 'other', CONFIGURE)
+    assert 'notes.json cannot be read' in bench.logs()
 
 
 @pytest.mark.parametrize('fault, status, reason',

@@ -101,8 +101,9 @@ def builtin_schemas(builtins: Builtins) -> tuple[ToolSchema, ...]:
 
 def _note_schemas() -> list[ToolSchema]:
     about = {'type': 'string', 'description': 'What it is about, in a few words',
-             'maxLength': SUBJECT_LENGTH}
-    text = {'type': 'string', 'description': 'What to remember', 'maxLength': NOTE_LENGTH}
+             'minLength': 1, 'maxLength': SUBJECT_LENGTH}
+    text = {'type': 'string', 'description': 'What to remember', 'minLength': 1,
+            'maxLength': NOTE_LENGTH}
     return [_schema(REMEMBER, 'Note something for later goals, where a person wants that.',
                     {'about': about, 'text': text}),
             _schema(RECALL, 'Look up what was noted in earlier goals.', {'about': about})]
