@@ -154,6 +154,18 @@ def test_a_failure_opens_all_tools_again() -> None:
     assert model.allowed == [None, None, None]
 
 
+def test_a_no_with_chosen_tools_is_said_again_with_all() -> None:
+    no = ToolCall(FINISH, {'success': False, 'summary': 'No door.'})
+    model, _ = routed([LOOK, no, no], {'look', FINISH})
+    assert model.allowed == [None, model.among, None]
+    assert Words().route_opened in str(model.told[-1])
+    model, _ = routed([no, no], {'look', FINISH})
+    assert model.allowed == [None, None]
+    # Where nothing was chosen, a no is a no.
+    result, *_ = run([no])
+    assert result.outcome is Outcome.FAILED and len(result.steps) == 1
+
+
 def test_a_question_at_the_end_opens_all_tools_again() -> None:
     model, _ = routed([LOOK, DONE, DONE], {'look', FINISH}, check_finish=FinishCheckMode.ALL)
     assert model.allowed == [None, model.among, None]

@@ -197,13 +197,19 @@ def test_a_group_narrows_the_first_call(tiny: LocalEngine, name: str) -> None:
 
 def test_a_group_comes_after_the_judgement_and_before_the_plan(tiny: LocalEngine) -> None:
     turns = grouped(tiny, 'chatml', triage=True, plan=True, reasoning=Reasoning.SHORT)
-    thought, line, plan = 'Thought: Functions.\n', 'Functions: voice\n', 'Plan:\n1. sing\n'
+    thought, line, plan = 'Thought: Functions: arms\n', 'Functions: voice\n', 'Plan:\n1. sing\n'
     can = judged(Judgement.CAN_DO)
     assert turns.takes(thought + can + line + plan, ToolCall('sing'))
     assert not turns.takes(thought + can + plan, ToolCall('sing'))
     assert not turns.takes(thought + can + line + plan, ToolCall('push'))
     assert turns.takes(thought + judged(Judgement.UNSAFE), NO)
     assert turns.forethought.chosen(thought + can + line + plan) == {'go', 'sing', 'finish'}
+    assert turns.forethought.chosen(thought + can + plan) is None
+    free = grouped(tiny, 'chatml', reasoning=Reasoning.FREE)
+    assert free.forethought.chosen('Thought: Hm.\nFunctions: arms\nSo.\n\n') is None
+    assert free.forethought.chosen('Thought: Functions: arms\n\n' + line) == {
+        'go', 'sing', 'finish'}
+    assert turns.forethought.tokens(0) - grouped(tiny, 'chatml').forethought.tokens(0) > 0
 
 
 def test_nothing_is_chosen_among_less_than_two_groups(tiny: LocalEngine) -> None:

@@ -60,21 +60,43 @@ def test_the_latest_of_each_subject_are_kept(
         kept = dict(list(kept.items())[-most:])
         assert len(notes) == len(kept)
         assert notes.recall(about) == text
+    notes.close()
     again = Notes(most, path)
     assert {about: again.recall(about) for about in kept} == kept
+    again.close()
+
+
+def _notes(**texts: str) -> Notes:
+    notes = Notes(50)
+    for about, text in texts.items():
+        notes.remember(about.replace('_', ' '), text)
+    return notes
 
 
 def test_like_notes_are_told_with_their_subjects() -> None:
-    notes = Notes(10)
-    for about, text in (('meeting point', 'the lobby'), ('cup of Anna', 'blue'),
-                        ('cup of Ben', 'red'), ('充电的地方', '储藏室')):
-        notes.remember(about, text)
+    notes = _notes(meeting_point='the lobby', cup_of_Anna='blue', cup_of_Ben='red',
+                   充电的地方='储藏室', Cleo='the zebra room')
     assert notes.recall('Meeting  POINT') == 'the lobby'
     assert notes.recall('where is the meeting?') == 'meeting point: the lobby'
-    assert set(notes.recall('the cup').split('\n')) == {'cup of Anna: blue', 'cup of Ben: red'}
-    assert notes.recall('在哪里充电') == '充电的地方: 储藏室'
+    assert set(str(notes.recall('the cup')).split('\n')) == {
+        'cup of Anna: blue', 'cup of Ben: red'}
     assert notes.recall('the lobby') == 'meeting point: the lobby'
-    assert notes.recall('zebra') == ''
+    assert notes.recall('在哪里充电') == '充电的地方: 储藏室'
+    assert notes.recall('the zebra') == 'Cleo: the zebra room'
+
+
+def test_what_shares_only_empty_words_is_not_told() -> None:
+    notes = _notes(the_meeting_point='the lobby', 我的杯子='蓝色的')
+    for about in ('the door', 'what is it?', '我的钥匙在哪里？', 'zebra', '?'):
+        assert notes.recall(about) is None
+
+
+def test_numbers_tell_notes_apart_and_the_latest_goes_first() -> None:
+    notes = _notes(**{f'what_is_on_shelf_{n}': f'box {n * 11}' for n in range(1, 8)})
+    assert str(notes.recall('shelf 5')).startswith('what is on shelf 5: box 55')
+    same = _notes(door_of_Anna='jammed', door_of_Ben='open', door_of_Cleo='shut', door_of_Dan='?')
+    assert same.recall('any door') == (
+        'door of Dan: ?\ndoor of Cleo: shut\ndoor of Ben: open')
 
 
 def test_a_file_that_cannot_be_used_is_named(tmp_path: Path) -> None:
@@ -87,23 +109,40 @@ def test_a_file_that_cannot_be_used_is_named(tmp_path: Path) -> None:
         Notes(4, path / 'below' / 'a file')
 
 
-def test_fewer_notes_may_be_kept_than_a_file_has(tmp_path: Path) -> None:
+def test_notes_beyond_their_number_go_only_when_one_is_added(tmp_path: Path) -> None:
     path = tmp_path / 'notes.json'
     many = Notes(3, path)
     for about in ('a', 'b', 'c'):
         many.remember(about, about)
+    many.close()
     few = Notes(1, path)
-    assert (len(few), few.recall('c'), len(Notes(3, path))) == (1, 'c', 1)
+    assert (len(few), few.recall('a')) == (3, 'a')
+    few.close()
+    again = Notes(3, path)
+    assert len(again) == 3
+    again.close()
+    few = Notes(1, path)
+    few.remember('d', 'd')
+    assert (len(few), few.recall('d'), few.recall('c')) == (1, 'd', None)
+
+
+def test_one_planner_at_a_time_has_a_file(tmp_path: Path) -> None:
+    path = tmp_path / 'notes.json'
+    first = Notes(3, path)
+    with pytest.raises(ConfigError, match='notes_file: .*another planner keeps its notes there'):
+        Notes(3, path)
+    first.close()
+    Notes(3, path).close()
 
 
 def test_what_cannot_be_written_down_is_not_kept(tmp_path: Path) -> None:
     folder = tmp_path / 'folder'
     notes = Notes(3, folder / 'notes.json')
-    (folder / 'notes.json').unlink()
+    (folder / 'notes.lock').unlink()
     folder.rmdir()
     with pytest.raises(OSError):
         notes.remember('a', 'b')
-    assert notes.recall('a') == ''
+    assert notes.recall('a') is None
 
 
 def test_the_tools_are_there_where_a_file_says_so() -> None:
@@ -111,7 +150,7 @@ def test_the_tools_are_there_where_a_file_says_so() -> None:
     toolset = _toolset(2)
     assert {'remember', 'recall'} <= {schema.name for schema in toolset.schemas()}
     assert [stub(f) for f in functions(toolset.schemas()) if f.name in ('remember', 'recall')]
-    assert _call(toolset, 'recall', about='the door').error == 'nothing was noted about it'
+    assert _call(toolset, 'recall', about='the door').text == '{"note": null}'
     assert _call(toolset, 'remember', about='the door', text='is jammed').worked
     assert _call(toolset, 'recall', about='The door').text == '{"note": "is jammed"}'
 
@@ -120,7 +159,7 @@ def test_a_dry_run_keeps_nothing() -> None:
     toolset = _toolset(2)
     done = _call(toolset, 'remember', dry_run=True, about='the door', text='is jammed')
     assert done.status is Status.DRY_RUN
-    assert not _call(toolset, 'recall', about='the door').worked
+    assert _call(toolset, 'recall', about='the door').text == '{"note": null}'
 
 
 @pytest.mark.parametrize('arguments', [

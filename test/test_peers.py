@@ -33,8 +33,9 @@ from edge_llm_ros.flow.engine import EngineConfig
 from edge_llm_ros.flow.errors import ConfigError, ContextFull
 from edge_llm_ros.flow.event import Finished
 from edge_llm_ros.flow.goal import Goal
+from edge_llm_ros.flow.model import CallMade
 from edge_llm_ros.flow.result import Outcome, Result
-from edge_llm_ros.flow.tool import FINISH, ToolCall, ToolSchema
+from edge_llm_ros.flow.tool import FINISH, Observation, Status, ToolCall, ToolSchema
 from edge_llm_ros.prompt.chat_format import Example
 from edge_llm_ros.tools.builtins import builtin_schemas, Builtins
 from edge_llm_ros.tools.load_tools import LoadedTools
@@ -115,6 +116,20 @@ def test_a_goal_that_narrows_its_tools_gives_it_no_others() -> None:
     peer = ScriptedPeer(ChatReply((END,), ''))
     _run(peer)
     assert peer.tools == [[tool.name for tool in TOOLS]]
+
+
+def test_calls_that_wait_and_may_no_longer_be_made_are_answered() -> None:
+    peer = ScriptedPeer(ChatReply((END, END), ''), ChatReply((COMPARED,), ''))
+    model = PeerModel(peer, configuration(LLAMA_SERVER, 'default'), 'Obey.', TOOLS, [EXAMPLE])
+    conversation = model.conversation('')
+    conversation.instruct('Is it?', '')
+    *_, made = conversation.next_call(None, Cancellation())
+    assert isinstance(made, CallMade) and made.call.name == FINISH
+    conversation.observe(made.call, Observation(Status.REFUSED, '{"ended": false}', 'not ended'))
+    *_, made = conversation.next_call(frozenset({'compare'}), Cancellation())
+    assert isinstance(made, CallMade) and made.call.name == 'compare'
+    assert [m['content'] for m in peer.asked[1][-2:]] == [
+        '{"ended": false}', '{"error": "not made"}']
 
 
 def test_without_tools_calls_and_results_are_text() -> None:

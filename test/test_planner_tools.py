@@ -19,7 +19,7 @@ from edge_llm_interfaces.action import Plan
 from edge_llm_interfaces.msg import PlanStep
 from edge_llm_ros.cli.calls import transition
 import pytest
-from robot_bench import ABORTED, Bench, CONFIGURE, only
+from robot_bench import ABORTED, Bench, CLEANUP, CONFIGURE, DEACTIVATE, only
 
 OUTCOME = Plan.Result
 
@@ -111,9 +111,13 @@ def test_notes_outlive_a_planner(bench: Bench, tiny_model: str) -> None:
     assert json.loads(path.read_text())['notes'] == [
         {'about': 'Anna', 'text': 'likes tea'},
         {name: text.strip() for name, text in arguments.items()}]
-    path.write_text('[1')
     bench.planner(tiny_model, {}, builtins=builtins, notes_file=str(path), name='other',
                   active=False)
+    assert not transition(bench.node, 'other', CONFIGURE)
+    assert 'another planner keeps its notes there' in bench.logs()
+    for number in (DEACTIVATE, CLEANUP):
+        assert transition(bench.node, 'planner', number)
+    path.write_text('[1')
     assert not transition(bench.node, 'other', CONFIGURE)
     assert 'notes.json cannot be read' in bench.logs()
 

@@ -228,7 +228,7 @@ class _Run:
     def _decide(self, step: Step) -> StepAndCall:
         """Let the model make a call, and make it again if the goal may not end yet."""
         done, call = yield from self._next_call(step, self._allowed)
-        question = self._check.question(call) if call is not None and call.name == FINISH else None
+        question = None if call is None else self._question(call)
         if call is None or question is None:
             return done, call
         # The call was not made, so it is no step; what it cost belongs to the one that follows.
@@ -241,6 +241,16 @@ class _Run:
         self._questioned = Metrics()
         self._forethought = self._forethought or before
         return done, call
+
+    def _question(self, call: ToolCall) -> Observation | None:
+        """Return what the model is told instead of ending the goal; None where it may end."""
+        if call.name != FINISH:
+            return None
+        if self._among is not None and not call.arguments.get('success'):
+            # It may have chosen the wrong tools.
+            return Observation(Status.REFUSED, canonical_json(
+                {'ended': False, 'check': self._words.route_opened}), 'not ended yet')
+        return self._check.question(call)
 
     def _but_finish(self) -> frozenset[str] | None:
         """Return the tools that can be called while the goal may not end."""

@@ -19,6 +19,7 @@ from __future__ import annotations
 import argparse
 from collections.abc import Mapping, Sequence
 import json
+from pathlib import Path
 import signal
 import sys
 import threading
@@ -26,9 +27,9 @@ from typing import Any
 
 from edge_llm_ros.cli.live_node import live_node, spun
 from edge_llm_ros.flow.cancellation import Cancellation
-from edge_llm_ros.flow.errors import EdgeLlmError
+from edge_llm_ros.flow.errors import ConfigError, EdgeLlmError
 from edge_llm_ros.flow.result import Outcome
-from edge_llm_ros.flow.tool import Observation, Status, ToolCall, ToolSchema
+from edge_llm_ros.flow.tool import Observation, REMEMBER, Status, ToolCall, ToolSchema
 from edge_llm_ros.ros.toolset import RosToolset
 from edge_llm_ros.tools.confirmation import ConfirmationRequest, Confirmations
 from edge_llm_ros.tools.load_tools import load_tools
@@ -44,14 +45,18 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument('--tools', nargs='+', required=True, metavar='YAML', help='tool files')
     parser.add_argument('--dry-run', action='store_true', help='acts are checked, not sent')
     parser.add_argument('--namespace', default='/', metavar='NS')
+    parser.add_argument('--notes-file', type=Path, metavar='FILE',
+                        help='where remember and recall have their notes; of no running planner')
 
 
 def run(args: argparse.Namespace) -> int:
     """Make the call; 0 if it worked, 1 if not or if the gate refused it."""
     loaded = load_tools(args.tools)
+    if args.tool == REMEMBER and args.notes_file is None:
+        raise ConfigError('--notes-file is needed: without it, the note is gone at once.')
     with live_node(args.namespace) as node:
         toolset = RosToolset(node, ReentrantCallbackGroup(), loaded,
-                             confirmations=_terminal())
+                             confirmations=_terminal(), notes_file=args.notes_file)
         try:
             call = tool_call(args.tool, args.arguments, toolset.schemas())
             with spun(node):

@@ -35,6 +35,7 @@ _TYPES = {'dict': 'object', 'float': 'number', 'tuple': 'array', 'any': ''}
 _KEPT = ('description', 'enum', 'minimum', 'maximum')
 # Where a description lists the values.
 _LISTED = re.compile(r'\[Enum\]: (\["[^\]]*"\])')
+_VALUE = re.compile(r'"([^"]*)"')
 _ABOUT_CLASS = ' Tool description: '
 
 
@@ -101,7 +102,7 @@ def json_schema(schema: Mapping[str, Any]) -> dict[str, Any]:
     plain.update((key, schema[key]) for key in _KEPT if key in schema)
     listed = _LISTED.search(str(schema.get('description', '')))
     if listed and kind in ('string', 'array'):
-        values = {'type': 'string', 'enum': json.loads(listed[1])}
+        values = {'type': 'string', 'enum': _VALUE.findall(listed[1])}
         return {**plain, **({'items': values} if kind == 'array' else values)}
     if kind == 'array' and 'items' in schema:
         plain['items'] = json_schema(schema['items'])

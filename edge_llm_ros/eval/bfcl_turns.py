@@ -23,7 +23,7 @@ from typing import Any
 
 from edge_llm_ros.eval.bfcl import (
     BfclFunction, BfclItem, CATEGORIES, lines_of, read_items, tool_of)
-from edge_llm_ros.eval.bfcl_world import BfclWorld, MODULES
+from edge_llm_ros.eval.bfcl_world import BfclWorld, MODULES, read_python_call
 from edge_llm_ros.flow.errors import ConfigError
 from edge_llm_ros.flow.tool import ToolSchema
 from pydantic import BaseModel, ConfigDict, Field
@@ -94,10 +94,19 @@ def read_turns(folder: Path) -> Iterator[BfclTurns]:
             truth = answers[item.id].ground_truth if item.id in answers else []
             if len(truth) != len(item.question):
                 raise ConfigError(f'{path}: {item.id} has no possible answer for each turn.')
+            _check_truth(path, item.id, truth)
             yield BfclTurns(
                 item.id, tuple('\n'.join(m['content'] for m in turn) for turn in item.question),
                 tuple(map(tuple, truth)), folder.resolve().parent, tuple(item.involved_classes),
                 item.initial_config, _functions(folder, item.involved_classes))
+
+
+def _check_truth(path: Path, name: str, truth: Sequence[Sequence[str]]) -> None:
+    for text in (text for turn in truth for text in turn):
+        try:
+            read_python_call(text)
+        except ConfigError as error:
+            raise ConfigError(f'{path}: {name}: {error}') from None
 
 
 def read_bfcl(folder: Path) -> list[BfclItem | BfclTurns]:

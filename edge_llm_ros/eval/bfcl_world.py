@@ -52,7 +52,8 @@ class BfclWorld:
             if name != _STATELESS:
                 thing._load_scenario(copy.deepcopy(config.get(name, {})), long_context=False)
 
-    def call(self, name: str, positional: Sequence[Any] = (), **named: Any) -> tuple[str, bool]:
+    def call(self, name: str, positional: Sequence[Any] = (), /, **named: Any
+             ) -> tuple[str, bool]:
         """Call a function; returns its result as text, and whether it is one."""
         thing = next((t for t in self._objects.values() if hasattr(t, name)), None)
         try:
@@ -69,25 +70,30 @@ class BfclWorld:
         return str(result), True
 
     def call_written(self, text: str) -> str:
-        """
-        Make a call that is written as Python; returns its result as text.
-
-        :raises ConfigError: if it is not a call with values
-        """
-        try:
-            node = ast.parse(text.strip(), mode='eval').body
-            if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Name):
-                raise ValueError
-            named = {word.arg or '': ast.literal_eval(word.value) for word in node.keywords}
-            positional = [ast.literal_eval(value) for value in node.args]
-        except (SyntaxError, ValueError):
-            raise ConfigError(f'{text!r} is not a call with plain values.') from None
-        return self.call(node.func.id, positional, **named)[0]
+        """Make a call that is written as Python; returns its result as text."""
+        name, positional, named = read_python_call(text)
+        return self.call(name, positional, **named)[0]
 
     def state(self) -> dict[str, dict[str, Any]]:
         """Return the public attributes of each object."""
         return {name: {key: value for key, value in vars(thing).items() if key[0] != '_'}
                 for name, thing in self._objects.items()}
+
+
+def read_python_call(text: str) -> tuple[str, list[Any], dict[str, Any]]:
+    """
+    Return name, positional and named arguments of a call.
+
+    :raises ConfigError: if it is not a call with plain values
+    """
+    try:
+        node = ast.parse(text.strip(), mode='eval').body
+        if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Name):
+            raise ValueError
+        return (node.func.id, [ast.literal_eval(value) for value in node.args],
+                {word.arg or '': ast.literal_eval(word.value) for word in node.keywords})
+    except (SyntaxError, ValueError):
+        raise ConfigError(f'{text!r} is not a call with plain values.') from None
 
 
 def _class(source: Path, name: str) -> Any:
@@ -102,6 +108,6 @@ def _class(source: Path, name: str) -> Any:
     try:
         module = importlib.import_module('.'.join((source.name, *_FOLDER, MODULES[name])))
         return getattr(module, name)
-    except (ImportError, AttributeError) as error:
+    except Exception as error:  # whatever their module does when it is read
         raise ConfigError(f'{file}: {name} cannot be used: {error}. Install what it needs.'
                           ) from error

@@ -35,7 +35,7 @@ STEP_SECONDS = 120.0
 PROGRAMS = ('planner_programs.yaml', 'prompt_programs.yaml')
 CALLS = ('planner.yaml', 'prompt_many_examples.yaml')
 _ANSWERS = ('act_by', 'candidates', 'temperature', 'check_finish', 'recovery_hints',
-            'goal_reminder', 'triage', 'plan', 'reasoning')
+            'goal_reminder', 'triage', 'route', 'plan', 'reasoning')
 CONTEXT_TOKENS = 16384  # of the prompt, forty tools and a session
 
 

@@ -12,12 +12,39 @@
 # See the License for the specific language governing permissions and
 # limitations under the License.
 
-"""Files that are there as a whole, before and after a change, whatever ends the process."""
+"""Files that one process has, whole before and after a change, whatever ends the process."""
 
 from __future__ import annotations
 
+import fcntl
 import os
 from pathlib import Path
+
+
+class FileLock:
+    """
+    Keeps other processes from a file; it ends with this one.
+
+    :param path: of the file, beside which the lock lies
+    :raises BlockingIOError: if another process has it
+    :raises OSError: if there can be no lock
+    """
+
+    def __init__(self, path: Path) -> None:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        self._file: int | None = os.open(
+            path.with_suffix('.lock'), os.O_RDWR | os.O_CREAT, 0o600)
+        try:
+            fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            self.release()
+            raise
+
+    def release(self) -> None:
+        """Let another process have the file."""
+        if self._file is not None:
+            os.close(self._file)
+            self._file = None
 
 
 def write_file(path: Path, text: str, sync: bool = True) -> None:

@@ -21,7 +21,7 @@ from collections.abc import Mapping, Sequence
 import math
 import re
 
-_WORD = re.compile(r'[a-z@]+|#|[\u3400-\u9fff]|[?!？！]')
+_WORD = re.compile(r'[a-z@]+|#|\d+(?:\.\d+)?|[\u3400-\u9fff]|[?!？！]')
 _NUMBER = re.compile(r'\d+(\.\d+)?')
 
 
@@ -29,13 +29,18 @@ class TextIndex:
     """
     Texts by their words and pairs of words, weighted by how rare they are.
 
-    TF-IDF with the cosine as likeness (Salton and Buckley 1988). Every number counts as one word.
+    TF-IDF with the cosine as likeness (Salton and Buckley 1988).
 
     :param texts: of any language whose words are Latin or Chinese
+    :param alike: whether every number counts as the same word
+    :param ignored: words that tell nothing
     """
 
-    def __init__(self, texts: Sequence[str]) -> None:
-        terms = [_terms(text) for text in texts]
+    def __init__(self, texts: Sequence[str], alike: bool = True,
+                 ignored: frozenset[str] = frozenset()) -> None:
+        self._alike = alike
+        self._ignored = ignored
+        terms = [self._terms(text) for text in texts]
         counts = Counter(term for found in terms for term in found)
         self._weights = {term: math.log((1 + len(texts)) / count)
                          for term, count in counts.items()}
@@ -45,9 +50,11 @@ class TextIndex:
         """
         Return the texts most like another, the nearest last; none that has nothing of it.
 
+        Of equal ones the first is the nearest.
+
         :param share: of the best likeness that the others need
         """
-        vector = self._vector(_terms(text))
+        vector = self._vector(self._terms(text))
         scores = [(sum(weight * other.get(term, 0.0) for term, weight in vector.items()), -i)
                   for i, other in enumerate(self._vectors)]
         best = sorted(scores, reverse=True)[:count]
@@ -58,7 +65,7 @@ class TextIndex:
         length = math.sqrt(sum(weight * weight for weight in weights.values())) or 1.0
         return {term: weight / length for term, weight in weights.items()}
 
-
-def _terms(text: str) -> set[str]:
-    words = _WORD.findall(_NUMBER.sub('#', text.lower()))
-    return {*words, *(' '.join(pair) for pair in zip(words, words[1:]))}
+    def _terms(self, text: str) -> set[str]:
+        text = _NUMBER.sub('#', text) if self._alike else text
+        words = [word for word in _WORD.findall(text.lower()) if word not in self._ignored]
+        return {*words, *(' '.join(pair) for pair in zip(words, words[1:]))}

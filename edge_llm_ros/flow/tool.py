@@ -31,8 +31,8 @@ ASK_PERSON = 'ask_person'
 LOOK_AROUND = 'look_around'
 REMEMBER = 'remember'
 RECALL = 'recall'
-BUILTINS = frozenset({
-    FINISH, WAIT, COMPARE, ASK_PERSON, LOOK_AROUND, REMEMBER, RECALL})
+ALWAYS_ALLOWED = frozenset({FINISH, WAIT, COMPARE, ASK_PERSON, LOOK_AROUND})
+BUILTINS = ALWAYS_ALLOWED | {REMEMBER, RECALL}
 
 Choices = Mapping[str, Mapping[str, tuple[str | int, ...]]]
 """Values of arguments that are read at a goal's start: by tool, then by argument."""

@@ -31,7 +31,7 @@ from edge_llm_ros.flow.forethought import Occasion
 from edge_llm_ros.flow.metrics import TokenCounts
 from edge_llm_ros.flow.model import CallCanceled, CallMade, Prefilling, Writing
 from edge_llm_ros.flow.tool import (
-    Choices, FINISH, NO_CHOICES, Observation, Status, ToolCall, ToolSchema)
+    Choices, FINISH, NO_CHOICES, Observation, RECALL, Status, ToolCall, ToolSchema)
 from edge_llm_ros.program.interpreter import Run
 from edge_llm_ros.program.language import DONE, Ending, FAILED, ProgramError
 from edge_llm_ros.program.program import Program
@@ -137,7 +137,8 @@ class ProgramConversation(LocalConversation):
             self._value = _value(observation.text)
             self._hear(observation.text)
             # What has arguments says by them what was asked for.
-            self._did.append(_written(call) if call.arguments else (
+            # But for what was looked up, which is known only from its answer.
+            self._did.append(_written(call) if call.arguments and call.name != RECALL else (
                 f'{_written(call)} was {canonical_json(self._value)[:_VALUE_LENGTH]}'))
         else:
             self._fail(call, observation)

@@ -70,8 +70,11 @@ class Forethought:
         """Return how many tokens it can have at most."""
         settings, line = self.settings, _LINE_TOKENS + _FRAME_TOKENS
         tokens = reasoning_tokens + 2 * _FRAME_TOKENS if settings.thinks else 0
-        return tokens + line * (settings.triage + settings.route) + (
-            line * (MOST_SUB_GOALS + 1) * settings.plan)
+        if settings.route:
+            # No token is shorter than a byte.
+            tokens += max(len(self._route(group).encode())
+                          for group in ('', *groups_of(self._tools)))
+        return tokens + line * settings.triage + line * (MOST_SUB_GOALS + 1) * settings.plan
 
     def branches(self, tools: Sequence[ToolSchema], occasion: Occasion, reasoning_tokens: int
                  ) -> tuple[list[Branch], list[str]]:
@@ -136,11 +139,19 @@ class Forethought:
         """
         if not self.settings.route:
             return None
-        found = re.findall(rf'^{re.escape(self._words.route_opening)}(.*)$', before, re.MULTILINE)
-        group = found[-1] if found else ''
+        found = re.search(rf'^{re.escape(self._words.route_opening)}(.*)$',
+                          self._after_thought(before), re.MULTILINE)
+        group = found[1] if found else ''
         if group not in groups_of(self._tools):
             return None
         return frozenset(t.name for t in self._tools if t.group in ('', group))
+
+    def _after_thought(self, before: str) -> str:
+        if not self.settings.thinks:
+            return before
+        end = '</think>' if self._native else (
+            '\n\n' if self.settings.reasoning is Reasoning.FREE else '\n')
+        return before.partition(end)[2]
 
     def _plan_rules(self) -> list[str]:
         more = ''

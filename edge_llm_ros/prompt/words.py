@@ -72,6 +72,7 @@ class Words(BaseModel):
     :param triage_explained: what the system message says of judgements
     :param route_opening: stands before the group of tools that the model chooses
     :param route_all: what it writes where a goal needs several groups
+    :param route_opened: what is said once where it has no way with the tools that it chose
     :param route_explained: what the system message says of groups; {groups} is filled in
     :param plan_opening: stands before the sub-goals
     :param plan_explained: what the system message says of sub-goals
@@ -121,6 +122,8 @@ class Words(BaseModel):
     route_explained: _Text = (
         '- Before the first call say which functions the goal needs: {groups}; all, if it needs '
         'several of these.')
+    route_opened: _Text = (
+        'Now all functions can be called. Go on if one of the others helps, or call finish again.')
     plan_opening: _Line = 'Plan:'
     plan_explained: _Text = (
         '- Before the first call write a plan: each part of the goal in a line, in order. After '

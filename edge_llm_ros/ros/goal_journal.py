@@ -17,14 +17,13 @@
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass
-import fcntl
 import json
 import os
 from pathlib import Path
 import threading
 from typing import Any
 
-from edge_llm_ros.flow.atomic_file import write_file
+from edge_llm_ros.flow.atomic_file import FileLock, write_file
 from edge_llm_ros.flow.errors import ConfigError
 
 
@@ -62,15 +61,13 @@ class GoalJournal:
         self._entries: list[Started] = []
         self._stopped = False
         self.damage = ''
-        self._lock_file: int | None = None
+        self._file_lock: FileLock | None = None
         if path is not None:
             self._open(path)
 
     def _open(self, path: Path) -> None:
         try:
-            path.parent.mkdir(parents=True, exist_ok=True)
-            self._lock_file = os.open(path.with_suffix('.lock'), os.O_RDWR | os.O_CREAT, 0o600)
-            fcntl.flock(self._lock_file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            self._file_lock = FileLock(path)
             self._read(path)
             self._write(sync=True)
         except BlockingIOError:
@@ -145,7 +142,7 @@ class GoalJournal:
             self.damage = f'{self._path} cannot be written: {error.strerror}'
 
     def _write(self, sync: bool) -> None:
-        if self._path is None or self._lock_file is None:
+        if self._path is None or self._file_lock is None:
             return
         content: dict[str, Any] = {
             'stopped': self._stopped, 'started': [asdict(entry) for entry in self._entries]}
@@ -153,9 +150,9 @@ class GoalJournal:
 
     def close(self) -> None:
         """Let another process have the journal."""
-        if self._lock_file is not None:
-            os.close(self._lock_file)
-            self._lock_file = None
+        if self._file_lock is not None:
+            self._file_lock.release()
+            self._file_lock = None
 
 
 def journal_path(folder: str, node_name: str) -> Path:

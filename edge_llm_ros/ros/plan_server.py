@@ -31,7 +31,7 @@ from edge_llm_ros.flow.goal import Goal
 from edge_llm_ros.flow.goal_observer import GoalObserver
 from edge_llm_ros.flow.metrics import Metrics
 from edge_llm_ros.flow.result import Outcome, Result
-from edge_llm_ros.flow.tool import BUILTINS
+from edge_llm_ros.flow.tool import ALWAYS_ALLOWED
 from edge_llm_ros.ros.conversions import feedback_message, goal_of, result_message
 from edge_llm_ros.ros.goal_runner import GoalRunner
 from edge_llm_ros.tools.stop_latch import StopLatch
@@ -203,8 +203,8 @@ class PlanServer:
         parameters = self._node.parameters
         goal = goal_of(handle.request, parameters)
         if goal.allowed_tools is not None:
-            # The built-in ones do nothing to the robot, and a goal cannot end without one.
-            builtins = BUILTINS & set(self._tools)
+            # They leave nothing behind, and a goal cannot end without one.
+            builtins = ALWAYS_ALLOWED & set(self._tools)
             goal = replace(goal, allowed_tools=goal.allowed_tools | builtins)
         accepted = _Accepted(handle, goal)
         self._observer.accepted(accepted.id, goal)

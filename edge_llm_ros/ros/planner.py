@@ -83,6 +83,9 @@ class Planner:
             raise ConfigError('tool_files: is empty. Give at least one tool file.')
         loaded = load_tools(files)
         notes = expanded(parameters['notes_file'])
+        if notes and not loaded.builtins.notes:
+            node.get_logger().warning('notes_file: no tool file has builtins.notes, so nothing '
+                                      'can be noted.')
         self.journal = GoalJournal(journal_path(
             parameters['journal_folder'], node.get_fully_qualified_name()))
         try:

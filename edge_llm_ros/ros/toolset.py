@@ -73,6 +73,7 @@ class RosToolset(GatedToolset):
         self.loaded = loaded
         self._clock = node.get_clock()
         self._made: dict[str, Any] = {}
+        self._notes = None
         self._sources: list[Any] = []
         self._signals: TopicSignals | None = None
         self._logger = node.get_logger()
@@ -161,6 +162,7 @@ class RosToolset(GatedToolset):
 
     def destroy(self) -> None:
         """Give everything back; no call may be running."""
+        self.close_notes()
         self._streams.close()
         if self._signals is not None:
             self._signals.destroy()

@@ -16,14 +16,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 import json
 import logging
 from pathlib import Path
 import threading
 from typing import Any
 
-from edge_llm_ros.flow.atomic_file import write_file
+from edge_llm_ros.flow.atomic_file import FileLock, write_file
 from edge_llm_ros.flow.cancellation import Cancellation
 from edge_llm_ros.flow.canonical_json import canonical_json
 from edge_llm_ros.flow.errors import ConfigError
@@ -38,6 +38,10 @@ logger = logging.getLogger(__name__)
 
 _TOLD = 3  # notes at most, where none is about just what was asked
 _LIKE = 0.5  # as the one most like it, at least
+_EMPTY_WORDS = frozenset((
+    'a an the of to in on at is are was were be do does did i you he she it we they my your his '
+    'her its our their me him us them this that these those what which who where when how why '
+    'about for and or with ? !').split()) | frozenset('的了是在吗呢我你他她它们这那有和么什哪里？！')
 
 
 class Note(StrictModel):
@@ -53,11 +57,12 @@ class _NoteFile(StrictModel):
 
 class Notes:
     """
-    A robot's notes, the latest last; with each change the oldest beyond their number go.
+    A robot's notes, the latest last; whenever one is added, the oldest beyond their number go.
 
     :param most: notes that are kept
-    :param path: of a file that keeps them across restarts; None for as long as this lives
-    :raises ConfigError: if there is such a file and it cannot be read, or not be written
+    :param path: of a file that keeps them across restarts, which one process at a time has; None
+        for as long as this lives
+    :raises ConfigError: if there is such a file and it cannot be had or read
     """
 
     def __init__(self, most: int, path: Path | None = None) -> None:
@@ -65,14 +70,27 @@ class Notes:
         self._path = path
         self._lock = threading.Lock()
         self._notes: list[Note] = []
+        self._file_lock: FileLock | None = None
         if path is not None:
-            self._notes = _read(path)[-most:]
             try:
-                path.parent.mkdir(parents=True, exist_ok=True)
-                self._write(self._notes)
+                self._file_lock = FileLock(path)
+            except BlockingIOError:
+                raise ConfigError(f'notes_file: {path}: another planner keeps its notes there. '
+                                  'Give each a file of its own.') from None
             except OSError as error:
                 raise ConfigError(f'notes_file: {path} cannot be written: {error.strerror}. Give '
                                   'another file, or none.') from None
+            try:
+                self._notes = _read(path)
+            except ConfigError:
+                self.close()
+                raise
+
+    def close(self) -> None:
+        """Let another process have the file."""
+        if self._file_lock is not None:
+            self._file_lock.release()
+            self._file_lock = None
 
     def __len__(self) -> int:
         return len(self._notes)
@@ -86,32 +104,21 @@ class Notes:
         with self._lock:
             rest = [note for note in self._notes if _key(note.about) != _key(about)]
             notes = [*rest, Note(about=about, text=text)][-self._most:]
-            self._write(notes)
+            if self._path is not None:
+                write_file(self._path, _NoteFile(notes=notes).model_dump_json(indent=1))
             self._notes = notes
 
-    def recall(self, about: str) -> str:
-        """
-        Return the note about just this; else those most like it, a line each.
-
-        Those whose subject is like it go before those that only speak of it. Nothing is an empty
-        text.
-        """
+    def recall(self, about: str) -> str | None:
+        """Return the note about just this; else those most like it, a line each; else None."""
         with self._lock:
-            notes = list(self._notes)
+            notes = self._notes[::-1]  # of equally good ones, the latest
         for note in notes:
             if _key(note.about) == _key(about):
                 return note.text
         lines = [f'{note.about}: {note.text}' for note in notes]
-        nearest = _nearest([note.about for note in notes], about) or _nearest(lines, about)
-        return '\n'.join(lines[i] for i in nearest)
-
-    def _write(self, notes: Sequence[Note]) -> None:
-        if self._path is not None:
-            write_file(self._path, _NoteFile(notes=list(notes)).model_dump_json(indent=1))
-
-
-def _nearest(texts: Sequence[str], about: str) -> list[int]:
-    return TextIndex(texts).nearest(about, _TOLD, _LIKE)[::-1]
+        nearest = TextIndex(lines, alike=False, ignored=_EMPTY_WORDS).nearest(
+            about, _TOLD, _LIKE)
+        return '\n'.join(lines[i] for i in reversed(nearest)) or None
 
 
 def _key(about: str) -> str:
@@ -165,14 +172,11 @@ class RecallTool:
 
     def call(self, arguments: Mapping[str, Any], cancellation: Cancellation, dry_run: bool
              ) -> Observation:
-        """Find notes; a dry run does, too."""
+        """Find notes, null for none; a dry run does, too."""
         about = _text(arguments, 'about', SUBJECT_LENGTH)
         _only(arguments, 'about')
-        found = self._notes.recall(about)
-        if not found:
-            reason = 'nothing was noted about it'
-            return Observation(Status.FAILED, canonical_json({'error': reason}), reason)
-        return Observation(Status.SUCCEEDED, canonical_json({'note': found}))
+        return Observation(
+            Status.SUCCEEDED, canonical_json({'note': self._notes.recall(about)}))
 
 
 def _text(arguments: Mapping[str, Any], name: str, length: int) -> str:

@@ -114,8 +114,9 @@ class GatedToolset:
         self._builtins = loaded.builtins
         self._verbs = dict(verbs)
         self._own = dict(own or {})
+        self._notes: Notes | None = None
         if loaded.builtins.notes:
-            notes = Notes(loaded.builtins.notes, notes_file)
+            self._notes = notes = Notes(loaded.builtins.notes, notes_file)
             self._own.update({REMEMBER: RememberTool(notes), RECALL: RecallTool(notes)})
         self._reader = reader
 
@@ -125,6 +126,11 @@ class GatedToolset:
         said = self._loaded.fallback
         return None if said is None else FallbackCall(
             ToolCall(said.tool, said.arguments), said.message)
+
+    def close_notes(self) -> None:
+        """Let another planner have the file of the notes."""
+        if self._notes is not None:
+            self._notes.close()
 
     def check_fallback(self) -> None:
         """Make the fallback's message, as far as that goes without sending; raises ConfigError."""

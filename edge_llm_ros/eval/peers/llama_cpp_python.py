@@ -71,6 +71,7 @@ class LlamaCppPython:
                       for call in message.get('tool_calls') or ())
         if self._configuration.calls is not Calls.TOOLS:
             calls = calls_in_text(text)
+            text = '' if calls else text
         generated = int(usage['completion_tokens'])
         prefill = max(0, self._llama.evaluated - before - generated)
         return ChatReply(calls, text, prefill,

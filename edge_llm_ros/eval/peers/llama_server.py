@@ -61,6 +61,7 @@ class LlamaServer:
         if self._configuration.calls is not Calls.TOOLS or (
                 self._configuration.text_too and not calls):
             calls = calls_in_text(text)
+            text = '' if calls else text
         return ChatReply(calls, text, int(timings.get('prompt_n', 0)),
                          int(timings.get('cache_n', 0)), int(timings.get('predicted_n', 0)))
 

@@ -20,7 +20,7 @@ from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 import time
 
-from edge_llm_ros.eval.peers.chat import ChatPeer, Message, read_calls, Wording
+from edge_llm_ros.eval.peers.chat import ChatPeer, Message, NO_CALL, read_calls, Wording
 from edge_llm_ros.eval.peers.configuration import PeerConfiguration
 from edge_llm_ros.flow.cancellation import Cancellation
 from edge_llm_ros.flow.errors import ConfigError
@@ -100,6 +100,7 @@ class PeerConversation:
         if choices:
             raise ConfigError('a goal that reads the values of arguments cannot be given to a '
                               'peer.')
+        self._drop_waiting(allowed)
         start, counts = time.monotonic(), TokenCounts()
         if not self._waiting:
             if cancellation.canceled:
@@ -111,6 +112,16 @@ class PeerConversation:
         seconds = time.monotonic() - start
         # No answer is streamed, so the first token is not seen before the last.
         yield CallMade(call, counts, first_token=seconds, seconds=seconds)
+
+    def _drop_waiting(self, allowed: frozenset[str] | None) -> None:
+        """Answer the calls that wait and may no longer be made."""
+        waiting, self._waiting = self._waiting, deque()
+        for name, call in waiting:
+            if allowed is None or call.name in allowed or call.name == NO_CALL:
+                self._waiting.append((name, call))
+            else:
+                self._messages.append(
+                    self._model.wording.result(name, call, '{"error": "not made"}'))
 
     def _ask(self, tools: Sequence[ToolSchema]) -> TokenCounts:
         """Let the peer answer, and keep what it says."""
