@@ -26,9 +26,11 @@ from edge_llm_ros.bench.kv_types import compare_types, questions
 from edge_llm_ros.bench.prompt_log import read_log
 from edge_llm_ros.bench.row import Row, row
 from edge_llm_ros.bench.script import Script
+from edge_llm_ros.bench.speed import chosen
 from edge_llm_ros.bench.synthetic import write_synthetic
 from edge_llm_ros.bench.workload import filler, Workload, workloads
 from edge_llm_ros.engine.local import LocalEngine
+from edge_llm_ros.engine.model_vocabulary import ModelVocabulary
 from edge_llm_ros.engine.sequences import PREFIX
 from edge_llm_ros.flow.engine import EngineConfig
 from edge_llm_ros.flow.errors import ConfigError
@@ -293,3 +295,13 @@ def test_scripts_are_the_same_for_every_arm_and_new_in_every_round(demo_model: s
             assert script.format.parse(
                 engine.detokenize(mine.call_tokens).decode()) == mine.call
     engine.close()
+
+
+@pytest.mark.parametrize('scale', [0.125, 1.0])
+def test_every_scripted_workload_fits_into_its_own_context(test_model: str, scale: float) -> None:
+    vocabulary = ModelVocabulary(test_model)
+    script = Script(vocabulary, vocabulary.info())
+    for workload in chosen([w.name for w in workloads() if w.scripted], scale):
+        longest = max(len(step.tokens) for step in script.steps(workload, 0))
+        assert longest + 128 <= workload.context, workload.name
+    vocabulary.close()
