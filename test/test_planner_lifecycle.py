@@ -15,6 +15,7 @@
 """The planner's lifecycle: its services at any moment, and rounds that leave nothing behind."""
 
 from dataclasses import dataclass
+from importlib.util import find_spec
 import os
 from pathlib import Path
 
@@ -51,8 +52,11 @@ def test_the_state_is_told_while_a_transition_runs(bench: Bench, test_model: str
     again = client.call_async(request)
     bench.until(configuring.done, 90)
     assert configuring.result().success
-    bench.spin(3.0)
-    # Jazzy's rclpy raises out of the service; the node goes on.
+    if find_spec('rclpy.experimental') is None:
+        # Jazzy's rclpy raises out of the service; the node goes on.
+        bench.spin(3.0)
+    else:
+        bench.until(again.done)
     assert not again.done() or not again.result().success
     assert _state(bench) == State.PRIMARY_STATE_INACTIVE
 

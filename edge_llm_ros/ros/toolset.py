@@ -73,7 +73,6 @@ class RosToolset(GatedToolset):
         self.loaded = loaded
         self._clock = node.get_clock()
         self._made: dict[str, Any] = {}
-        self._notes = None
         self._sources: list[Any] = []
         self._signals: TopicSignals | None = None
         self._logger = node.get_logger()

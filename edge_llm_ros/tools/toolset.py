@@ -103,6 +103,8 @@ class GatedToolset:
     :raises ConfigError: if that file cannot be used
     """
 
+    _notes: Notes | None = None
+
     def __init__(self, loaded: LoadedTools, verbs: Mapping[str, Verb], gate: Gate | None = None,
                  own: Mapping[str, OwnTool] | None = None, reader: FactsReader | None = None,
                  wait: Callable[[Cancellation, float], bool] = Cancellation.wait,
@@ -114,7 +116,6 @@ class GatedToolset:
         self._builtins = loaded.builtins
         self._verbs = dict(verbs)
         self._own = dict(own or {})
-        self._notes: Notes | None = None
         if loaded.builtins.notes:
             self._notes = notes = Notes(loaded.builtins.notes, notes_file)
             self._own.update({REMEMBER: RememberTool(notes), RECALL: RecallTool(notes)})
